@@ -1,0 +1,142 @@
+//! nginx's own arithmetic, bit for bit (`ngx_http_limit_req_module.c`: `lookup` and `account`).
+//!
+//! A key has an *excess*, the requests it is ahead of schedule in 1/1000. It leaks at the rate and
+//! grows by 1000 with each admitted request; a request is refused if it would lift the excess
+//! above the burst. A new key starts at 0, not at 1000: its first request is free.
+//!
+//! Two properties of stock are kept on purpose. The leak of an interval is truncated to whole
+//! thousandths while `last` moves on, so at low rates a frequent client loses some leak. And a
+//! stored time more than 60 s ahead of the clock counts as one millisecond of leak, which lasts
+//! until the clock has caught up.
+//!
+//! Where stock's machine words would wrap, this code saturates.
+
+use super::{Admission, Algorithm, Milli, Millis, Refusal, Standing, Verdict};
+
+/// One request in the unit of excess.
+const REQUEST: Milli = 1000;
+
+/// A stored time further ahead than this is taken for a clock that has been reset, in ms.
+const CLOCK_RESET_MS: i64 = 60_000;
+
+/// The leaky bucket of nginx's `limit_req` with the parameters of one directive.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Leaky {
+    /// Leak in 1/1000 request a second. At least 1.
+    pub rate: Milli,
+    /// Excess above which a request is refused, in 1/1000 request.
+    pub burst: Milli,
+    /// Excess up to which a request is not held, in 1/1000 request.
+    pub delay: Milli,
+}
+
+/// What `leaky` keeps for a key.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub struct LeakyState {
+    /// When `excess` was computed.
+    pub last: Millis,
+    /// Requests ahead of schedule at `last`, in 1/1000.
+    pub excess: Milli,
+}
+
+impl Leaky {
+    /// The excess of a key if a request worth `cost` is charged now.
+    ///
+    /// A new key is charged for all but one request of the cost.
+    fn excess_with(&self, state: Option<&LeakyState>, now: Millis, cost: u32) -> Milli {
+        let charge = REQUEST.saturating_mul(u64::from(cost));
+        match state {
+            None => charge.saturating_sub(REQUEST),
+            Some(state) => {
+                state.excess.saturating_add(charge).saturating_sub(self.leak(state, now))
+            }
+        }
+    }
+
+    /// What has leaked since the state was stored, in 1/1000 request, rounded down.
+    fn leak(&self, state: &LeakyState, now: Millis) -> Milli {
+        self.rate.saturating_mul(elapsed_ms(state.last, now)) / 1000
+    }
+
+    /// The state and wait that follow from an excess.
+    fn admit(&self, state: Option<&LeakyState>, now: Millis, excess: Milli) -> Admission<LeakyState> {
+        // Stock leaves `last` alone if no time has passed, also where the clock has stepped back:
+        // the time until then has leaked already.
+        let last = match state {
+            Some(state) if elapsed_ms(state.last, now) == 0 => state.last,
+            _ => now,
+        };
+        let wait_ms = self.drain_ms(excess.saturating_sub(self.delay));
+        Admission { next: LeakyState { last, excess }, wait_ms, excess }
+    }
+
+    /// How long `excess` takes to leak away, in milliseconds rounded down, as stock computes a
+    /// delay.
+    fn drain_ms(&self, excess: Milli) -> u64 {
+        excess.saturating_mul(1000).checked_div(self.rate).unwrap_or(0)
+    }
+
+    /// How long after `now` at least `excess` has leaked from a state, in milliseconds.
+    fn leak_wait_ms(&self, state: &LeakyState, now: Millis, excess: Milli) -> u64 {
+        let needed_ms = excess.saturating_mul(1000).div_ceil(self.rate.max(1));
+        state.last.0.saturating_add(needed_ms).saturating_sub(now.0)
+    }
+}
+
+impl Algorithm for Leaky {
+    type State = LeakyState;
+
+    fn judge(&self, state: Option<&LeakyState>, now: Millis, cost: u32) -> Verdict<LeakyState> {
+        let excess = self.excess_with(state, now, cost);
+        if excess <= self.burst {
+            return Verdict::Accept(self.admit(state, now, excess));
+        }
+        // Even an empty bucket ends at this excess: waiting does not help.
+        let least = REQUEST.saturating_mul(u64::from(cost)).saturating_sub(REQUEST);
+        let retry_after_ms = (least <= self.burst).then(|| {
+            state.map_or(0, |state| {
+                let surplus = excess.saturating_add(self.leak(state, now)) - self.burst;
+                self.leak_wait_ms(state, now, surplus)
+            })
+        });
+        Verdict::Reject(Refusal { excess, retry_after_ms })
+    }
+
+    fn charge(&self, state: Option<&LeakyState>, now: Millis, cost: u32) -> Admission<LeakyState> {
+        self.admit(state, now, self.excess_with(state, now, cost))
+    }
+
+    fn standing(&self, state: Option<&LeakyState>, now: Millis) -> Standing {
+        let limit = self.burst / REQUEST + 1;
+        let Some(state) = state else {
+            return Standing { limit, remaining: limit, reset_after_ms: 0 };
+        };
+        let first = self.excess_with(Some(state), now, 1);
+        let remaining = match self.burst.checked_sub(first) {
+            _ if self.recovered(state, now) => limit,
+            Some(room) => room / REQUEST + 1,
+            None => 0,
+        };
+        let full = state.excess.saturating_add(REQUEST);
+        Standing { limit, remaining, reset_after_ms: self.leak_wait_ms(state, now, full) }
+    }
+
+    fn recovered(&self, state: &LeakyState, now: Millis) -> bool {
+        self.leak(state, now) >= state.excess.saturating_add(REQUEST)
+    }
+
+    fn charged(&self, state: &LeakyState, now: Millis) -> Milli {
+        state.excess.saturating_add(REQUEST).saturating_sub(self.leak(state, now))
+    }
+}
+
+/// Milliseconds that leak between two instants, by stock's rule for clocks that disagree.
+fn elapsed_ms(last: Millis, now: Millis) -> u64 {
+    // As in C: the difference of two unsigned words, read as signed.
+    let elapsed = now.0.wrapping_sub(last.0).cast_signed();
+    if elapsed < -CLOCK_RESET_MS {
+        1
+    } else {
+        elapsed.max(0).cast_unsigned()
+    }
+}
