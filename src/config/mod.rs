@@ -1,1 +1,16 @@
-//! Room to come.
+//! Directive arguments to types. Pure: no nginx type, no clock, no allocation.
+//!
+//! The grammar and the wording of the errors are those of nginx's `limit_req_zone` and
+//! `limit_req` (`ngx_http_limit_req_module.c`), so that what people search for is found. Text is
+//! parsed once, here; the types stand for valid values.
+
+mod error;
+mod limit;
+mod number;
+mod rate;
+mod zone;
+
+pub use error::ConfigError;
+pub use limit::{Delay, LimitArgs};
+pub use rate::Rate;
+pub use zone::ZoneArgs;

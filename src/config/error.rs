@@ -1,0 +1,68 @@
+//! What can be wrong with a directive. Each message quotes the argument as it was written.
+
+use std::fmt;
+
+/// A directive that nginx must refuse to start with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ConfigError<'a> {
+    /// An argument that the directive does not know.
+    Parameter(&'a [u8]),
+    /// A rate that is no positive number of requests per second or minute.
+    Rate(&'a [u8]),
+    /// A rate that the arithmetic cannot hold, with the largest number it can.
+    RateTooHigh(&'a [u8], u64),
+    /// A burst that is no positive number.
+    Burst(&'a [u8]),
+    /// A burst that the arithmetic cannot hold, with the largest number it can.
+    BurstTooHigh(&'a [u8], u64),
+    /// A delay that is no positive number.
+    Delay(&'a [u8]),
+    /// A delay that the arithmetic cannot hold, with the largest number it can.
+    DelayTooHigh(&'a [u8], u64),
+    /// A zone without a size, or with one that is no size.
+    ZoneSize(&'a [u8]),
+    /// A zone below the eight pages that nginx's own allocator needs.
+    ZoneTooSmall(&'a [u8]),
+    /// No `zone=` at all. Holds the directive's name.
+    NoZone(&'a [u8]),
+}
+
+impl fmt::Display for ConfigError<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match *self {
+            Self::Parameter(value) => write!(f, "invalid parameter \"{}\"", Text(value)),
+            Self::Rate(value) => write!(f, "invalid rate \"{}\"", Text(value)),
+            Self::RateTooHigh(value, most) => {
+                write!(f, "invalid rate \"{}\", at most {most} requests", Text(value))
+            }
+            Self::Burst(value) => write!(f, "invalid burst value \"{}\"", Text(value)),
+            Self::BurstTooHigh(value, most) => {
+                write!(f, "invalid burst value \"{}\", at most {most}", Text(value))
+            }
+            Self::Delay(value) => write!(f, "invalid delay value \"{}\"", Text(value)),
+            Self::DelayTooHigh(value, most) => {
+                write!(f, "invalid delay value \"{}\", at most {most}", Text(value))
+            }
+            Self::ZoneSize(value) => write!(f, "invalid zone size \"{}\"", Text(value)),
+            Self::ZoneTooSmall(value) => write!(f, "zone \"{}\" is too small", Text(value)),
+            Self::NoZone(directive) => {
+                write!(f, "\"{}\" must have \"zone\" parameter", Text(directive))
+            }
+        }
+    }
+}
+
+impl std::error::Error for ConfigError<'_> {}
+
+/// Bytes of a configuration file, which need not be UTF-8.
+struct Text<'a>(&'a [u8]);
+
+impl fmt::Display for Text<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for chunk in self.0.utf8_chunks() {
+            f.write_str(chunk.valid())?;
+            write!(f, "{}", chunk.invalid().escape_ascii())?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,105 @@
+//! `rl_zone key zone=name:size [rate=rate];`
+
+use super::number::parse_size;
+use super::{ConfigError, Rate};
+
+/// The arguments of `rl_zone` behind the key.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ZoneArgs<'a> {
+    /// Name of the zone, not empty.
+    pub name: &'a [u8],
+    /// Size of the shared memory in bytes, at least eight pages.
+    pub size: u64,
+    /// The zone's rate.
+    pub rate: Rate,
+}
+
+impl<'a> ZoneArgs<'a> {
+    /// nginx's slab allocator needs room for itself.
+    const LEAST_PAGES: u64 = 8;
+
+    /// Parses the arguments behind the key, in any order; the last of its kind counts.
+    ///
+    /// # Errors
+    ///
+    /// The first argument that is not understood, or the missing `zone=`.
+    pub fn parse(
+        directive: &'a [u8],
+        arguments: impl IntoIterator<Item = &'a [u8]>,
+        page_size: u64,
+    ) -> Result<Self, ConfigError<'a>> {
+        let mut zone = None;
+        let mut rate = Rate::DEFAULT;
+        for argument in arguments {
+            if let Some(value) = argument.strip_prefix(b"zone=") {
+                zone = Some(parse_name_and_size(argument, value, page_size)?);
+            } else if argument.starts_with(b"rate=") {
+                rate = Rate::parse(argument)?;
+            } else {
+                return Err(ConfigError::Parameter(argument));
+            }
+        }
+        match zone {
+            Some((name, size)) if !name.is_empty() => Ok(Self { name, size, rate }),
+            _ => Err(ConfigError::NoZone(directive)),
+        }
+    }
+}
+
+fn parse_name_and_size<'a>(
+    argument: &'a [u8],
+    value: &'a [u8],
+    page_size: u64,
+) -> Result<(&'a [u8], u64), ConfigError<'a>> {
+    let mut parts = value.splitn(2, |&byte| byte == b':');
+    let (Some(name), Some(size)) = (parts.next(), parts.next()) else {
+        return Err(ConfigError::ZoneSize(argument));
+    };
+    let size = parse_size(size).ok_or(ConfigError::ZoneSize(argument))?;
+    if size < ZoneArgs::LEAST_PAGES * page_size {
+        return Err(ConfigError::ZoneTooSmall(argument));
+    }
+    Ok((name, size))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parse<'a>(arguments: &[&'a str]) -> Result<ZoneArgs<'a>, String> {
+        ZoneArgs::parse(b"rl_zone", arguments.iter().map(|a| a.as_bytes()), 4096)
+            .map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn order_is_free_and_the_last_counts() {
+        let zone = ZoneArgs { name: b"z", size: 1 << 20, rate: Rate::parse(b"5r/s").unwrap() };
+        assert_eq!(parse(&["zone=z:1m", "rate=5r/s"]), Ok(zone));
+        assert_eq!(parse(&["rate=5r/s", "zone=z:1m"]), Ok(zone));
+        assert_eq!(parse(&["rate=9r/s", "zone=y:2m", "zone=z:1m", "rate=5r/s"]), Ok(zone));
+        assert_eq!(parse(&["zone=z:1m"]), Ok(ZoneArgs { rate: Rate::DEFAULT, ..zone }));
+    }
+
+    #[test]
+    fn errors_quote_the_argument() {
+        for (arguments, message) in [
+            (&["rate=1r/s"][..], "\"rl_zone\" must have \"zone\" parameter"),
+            (&["zone=:1m"], "\"rl_zone\" must have \"zone\" parameter"),
+            (&["zone=z"], "invalid zone size \"zone=z\""),
+            (&["zone=z:"], "invalid zone size \"zone=z:\""),
+            (&["zone=z:1g"], "invalid zone size \"zone=z:1g\""),
+            (&["zone=z:1:1m"], "invalid zone size \"zone=z:1:1m\""),
+            (&["zone=z:32767"], "zone \"zone=z:32767\" is too small"),
+            (&["zone=z:1m", "rate=0"], "invalid rate \"rate=0\""),
+            (&["zone=z:1m", "rete=1"], "invalid parameter \"rete=1\""),
+        ] {
+            assert_eq!(parse(arguments), Err(message.to_string()), "{arguments:?}");
+        }
+    }
+
+    #[test]
+    fn bytes_that_are_not_utf8_are_escaped() {
+        let error = ZoneArgs::parse(b"rl_zone", [&b"\xff\xe4"[..]], 4096).unwrap_err();
+        assert_eq!(error.to_string(), "invalid parameter \"\\xff\\xe4\"");
+    }
+}
