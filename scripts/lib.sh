@@ -1,0 +1,28 @@
+# shellcheck shell=bash
+# Shared by the scripts beside this file; source it, do not run it.
+# Sets the working directory to the top of the tree: every path below is relative to it.
+
+cd "$(dirname "${BASH_SOURCE[0]}")/.." || exit 1
+
+# nginx's own makefile runs below cargo: flags and variables of our make are not meant for it.
+unset MAKEFLAGS MFLAGS MAKELEVEL MAKEOVERRIDES
+
+say() { printf '== %s\n' "$*"; }
+die() { printf '!! %s\n' "$*" >&2; exit 1; }
+
+# Puts a file in place by a rename: a running nginx may have the old one mapped, and writing
+# into a mapped .so kills it.
+place() { # FROM TO
+    if cmp -s "$1" "$2"; then return; fi
+    mkdir -p "$(dirname "$2")"
+    cp "$1" "$2.new"
+    mv -f "$2.new" "$2"
+}
+
+# The system's nginx: NGINX=, else the one in PATH, else Debian's place, which only root has in PATH.
+system_nginx() {
+    local nginx=${NGINX:-}
+    [ -n "$nginx" ] || nginx=$(command -v nginx) || nginx=/usr/sbin/nginx
+    [ -x "$nginx" ] || die "no nginx at $nginx: install one or name it by NGINX="
+    printf '%s\n' "$nginx"
+}
