@@ -4,8 +4,6 @@
 .DEFAULT_GOAL := help
 .PHONY: help run test test-all module system install lint image clean
 
-export PORT CONF NGINX DESTDIR
-
 help: ## This list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1 \2/p' Makefile | awk '{ $$1 = $$1; c = $$1 " " $$2; $$1 = $$2 = ""; printf "  %-14s%s\n", c, $$0 }'
 
@@ -32,7 +30,7 @@ system: ## build/system/ngx_http_rl_module.so for this machine's nginx (NGINX_SO
 	@scripts/packages system
 	@scripts/build-system
 
-install: ## Put build/system/ngx_http_rl_module.so into nginx's module folder (NGINX=, DESTDIR=)
+install: ## Put build/system/ngx_http_rl_module.so into nginx's module folder (NGINX_BINARY=, DESTDIR=)
 	@test -f build/system/ngx_http_rl_module.so || $(MAKE) --no-print-directory system
 	@scripts/install
 

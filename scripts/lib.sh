@@ -19,12 +19,13 @@ place() { # FROM TO
     mv -f "$2.new" "$2"
 }
 
-# The nginx that `make system` builds for: NGINX=, else the binary beside NGINX_BUILD_DIR's headers,
-# else the one in PATH, else Debian's place, which only root has in PATH.
+# The nginx that `make system` builds for: NGINX_BINARY= (nginx itself reads NGINX= as a list of
+# sockets), else the binary beside NGINX_BUILD_DIR's headers, else the one in PATH, else Debian's
+# place, which only root has in PATH.
 system_nginx() {
-    local nginx=${NGINX:-}
+    local nginx=${NGINX_BINARY:-}
     if [ -z "$nginx" ] && [ -x "${NGINX_BUILD_DIR:-}/nginx" ]; then nginx=$NGINX_BUILD_DIR/nginx; fi
     [ -n "$nginx" ] || nginx=$(command -v nginx) || nginx=/usr/sbin/nginx
-    [ -x "$nginx" ] || die "no nginx at $nginx: install one or name it by NGINX="
+    [ -x "$nginx" ] || die "no nginx at $nginx: install one or name it by NGINX_BINARY="
     printf '%s\n' "$nginx"
 }
