@@ -19,13 +19,14 @@ RUN make system && scripts/check-symbols build/system/ngx_http_rl_module.so /usr
 FROM ${RUNTIME}
 # curl is for the HEALTHCHECK.
 RUN apt-get update \
-    && apt-get install -y --no-install-recommends nginx curl \
+    && DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends nginx curl \
     && rm -rf /var/lib/apt/lists/*
 COPY --from=build /src/build/system/ngx_http_rl_module.so /usr/lib/nginx/modules/
 COPY nginx-conf/ /usr/share/doc/ngx-http-rl/nginx-conf/
 COPY nginx-conf/container.conf /etc/nginx/nginx.conf
 USER www-data
-RUN nginx -t -e stderr
+# To a file of its own: the builder's output need not be one that www-data may open.
+RUN nginx -t -e stderr >/tmp/stdout && rm /tmp/stdout
 EXPOSE 8080
 # Lets requests under way finish.
 STOPSIGNAL SIGQUIT
