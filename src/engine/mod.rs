@@ -1,1 +1,149 @@
-//! Room to come.
+//! One request against the limits of its location.
+//!
+//! As in nginx's `limit_req`: the limits are judged in the order of the configuration, and the
+//! first refusal decides, with nothing charged anywhere. The last limit is judged and charged
+//! under one lock, so that a single limit is exact over all workers. If all agree, the earlier ones
+//! are charged in reverse order without being asked again, and the request waits for the longest
+//! of the waits. On a tie the later limit keeps it.
+
+mod meter;
+
+pub use meter::{Hold, Judgement, Meter, Metered};
+
+use crate::limit::{Milli, Millis};
+use crate::store::{Counter, KeyHash};
+
+/// What becomes of a request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    /// No limit applies: there is none, or all keys are empty.
+    Unlimited,
+    /// Within all limits.
+    Pass,
+    /// Within all limits once it has been held for a while.
+    Delay {
+        /// Position of the limit that asks for the longest wait.
+        limit: usize,
+        /// How long to hold the request, in milliseconds. Not 0.
+        wait_ms: u64,
+        /// Excess of that limit, in 1/1000 request.
+        excess: Milli,
+    },
+    /// Refused.
+    Reject {
+        /// Position of the limit that refuses.
+        limit: usize,
+        /// Excess of that limit, in 1/1000 request.
+        excess: Milli,
+    },
+}
+
+/// Whether an outcome is enforced. A dry run judges and charges all the same.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Mode {
+    /// Requests are delayed and refused.
+    Enforce,
+    /// Outcomes are only logged and counted.
+    DryRun,
+}
+
+/// Decides one request against `limits`, the earliest in the configuration first.
+///
+/// `key` gives the hash of a limit's key, or `None` where this limit does not apply. It is asked
+/// limit by limit, and no more after a refusal.
+///
+/// # Errors
+///
+/// The first error of `key`; nothing has been charged then.
+pub fn decide<M: Meter, E>(
+    limits: &[M],
+    mode: Mode,
+    now: Millis,
+    mut key: impl FnMut(&M) -> Result<Option<KeyHash>, E>,
+) -> Result<Outcome, E> {
+    let mut request = Request { limits, mode, now, key: &mut key };
+    Ok(match request.judge_from(0)? {
+        Walk::Refused { limit, excess } => Outcome::Reject { limit, excess },
+        Walk::Unlimited => Outcome::Unlimited,
+        Walk::Charged(Longest { wait_ms: 0, .. }) => Outcome::Pass,
+        Walk::Charged(Longest { limit, wait_ms, excess }) => {
+            Outcome::Delay { limit, wait_ms, excess }
+        }
+    })
+}
+
+/// One request on its way through the limits.
+struct Request<'a, M, K> {
+    limits: &'a [M],
+    mode: Mode,
+    now: Millis,
+    key: &'a mut K,
+}
+
+/// What a limit and all later ones say.
+enum Walk {
+    /// One of them refuses; none has been charged.
+    Refused { limit: usize, excess: Milli },
+    /// None of them applies.
+    Unlimited,
+    /// All that apply agree and have been charged.
+    Charged(Longest),
+}
+
+/// The longest wait so far and the limit that asks for it.
+struct Longest {
+    limit: usize,
+    wait_ms: u64,
+    excess: Milli,
+}
+
+impl<M: Meter, E, K: FnMut(&M) -> Result<Option<KeyHash>, E>> Request<'_, M, K> {
+    /// Judges limit `n` and the later ones on the way in, and charges them on the way out: the
+    /// last first, as nginx does. As deep as there are limits in the location.
+    fn judge_from(&mut self, n: usize) -> Result<Walk, E> {
+        let Some(limit) = self.limits.get(n) else {
+            return Ok(Walk::Unlimited);
+        };
+        let Some(key) = (self.key)(limit)? else {
+            return self.judge_from(n + 1);
+        };
+        if n + 1 == self.limits.len() {
+            return Ok(match limit.take(key, self.now) {
+                Judgement::Reject { excess } => self.refuse(n, limit, excess),
+                Judgement::Accept(hold) => self.admit(n, limit, hold, None),
+            });
+        }
+        if let Judgement::Reject { excess } = limit.judge(key, self.now) {
+            return Ok(self.refuse(n, limit, excess));
+        }
+        let later = match self.judge_from(n + 1)? {
+            refused @ Walk::Refused { .. } => return Ok(refused),
+            Walk::Unlimited => None,
+            Walk::Charged(longest) => Some(longest),
+        };
+        let hold = limit.charge(key, self.now);
+        Ok(self.admit(n, limit, hold, later))
+    }
+
+    fn refuse(&self, n: usize, limit: &M, excess: Milli) -> Walk {
+        limit.count(match self.mode {
+            Mode::Enforce => Counter::Rejected,
+            Mode::DryRun => Counter::RejectedDryRun,
+        });
+        Walk::Refused { limit: n, excess }
+    }
+
+    /// Counts a limit that has been charged by its own wait and keeps the longest one.
+    fn admit(&self, n: usize, limit: &M, hold: Hold, later: Option<Longest>) -> Walk {
+        limit.count(match self.mode {
+            _ if hold.wait_ms == 0 => Counter::Passed,
+            Mode::Enforce => Counter::Delayed,
+            Mode::DryRun => Counter::DelayedDryRun,
+        });
+        let own = Longest { limit: n, wait_ms: hold.wait_ms, excess: hold.excess };
+        Walk::Charged(match later {
+            Some(later) if later.wait_ms >= own.wait_ms => later,
+            _ => own,
+        })
+    }
+}

@@ -59,7 +59,12 @@ impl Leaky {
     }
 
     /// The state and wait that follow from an excess.
-    fn admit(&self, state: Option<&LeakyState>, now: Millis, excess: Milli) -> Admission<LeakyState> {
+    fn admit(
+        &self,
+        state: Option<&LeakyState>,
+        now: Millis,
+        excess: Milli,
+    ) -> Admission<LeakyState> {
         // Stock leaves `last` alone if no time has passed, also where the clock has stepped back:
         // the time until then has leaked already.
         let last = match state {

@@ -67,8 +67,7 @@ pub trait Algorithm {
     type State: Copy;
 
     /// Judges one request worth `cost` (at least 1) requests. Stores nothing.
-    fn judge(&self, state: Option<&Self::State>, now: Millis, cost: u32)
-        -> Verdict<Self::State>;
+    fn judge(&self, state: Option<&Self::State>, now: Millis, cost: u32) -> Verdict<Self::State>;
 
     /// Charges one request without asking whether it is within the limit: the second phase of a
     /// decision over several limits, where the limit has agreed already. Saturates.

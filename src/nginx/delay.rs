@@ -1,0 +1,202 @@
+//! Holding a request and letting it go on.
+//!
+//! A client's request is held as stock holds it (`ngx_http_limit_req_delay`): by a timer on the
+//! write event of its connection. That event wakes the request that has the connection, which a
+//! subrequest need not be; one in the background never is, and stock's connection hangs then. So
+//! a subrequest is held by a timer of its own.
+#![allow(unsafe_code)]
+
+use core::ffi::c_void;
+use core::mem::size_of;
+use core::ptr;
+
+use nginx_sys::{
+    ngx_add_timer, ngx_connection_t, ngx_del_timer, ngx_event_t, ngx_handle_read_event,
+    ngx_handle_write_event, ngx_http_block_reading, ngx_http_cleanup_add, ngx_http_core_run_phases,
+    ngx_http_finalize_request, ngx_http_post_request, ngx_http_posted_request_t,
+    ngx_http_request_t, ngx_http_run_posted_requests, ngx_http_test_reading, ngx_int_t, ngx_msec_t,
+    ngx_pcalloc, ngx_post_event, ngx_posted_events,
+};
+
+use super::guard::guard;
+use super::module::module_index;
+use super::raw;
+use super::request::{Failed, Request};
+
+/// A subrequest that is being held.
+#[repr(C)]
+struct Held {
+    /// The timer. First, so that its address is that of the whole.
+    timer: ngx_event_t,
+    /// nginx's entry in the queue of requests to run; here so that queueing cannot fail.
+    posted: ngx_http_posted_request_t,
+    request: *mut ngx_http_request_t,
+}
+
+/// Holds a request for a while. It goes on with the next handler of the phase.
+///
+/// # Errors
+///
+/// Out of memory, or the connection's event cannot be armed.
+pub fn hold(request: Request, wait_ms: u64) -> Result<ngx_int_t, Failed> {
+    let r = request.as_ptr();
+    let wait_ms = ngx_msec_t::try_from(wait_ms).unwrap_or(ngx_msec_t::MAX);
+    // SAFETY: a phase handler is called with a live request on a live connection.
+    unsafe {
+        if ptr::eq(r, (*r).main) {
+            hold_client(r, wait_ms)?;
+        } else {
+            hold_subrequest(r, wait_ms)?;
+        }
+    }
+    Ok(raw::AGAIN)
+}
+
+/// # Safety
+///
+/// `r` must be live and have its connection to itself.
+unsafe fn hold_client(r: *mut ngx_http_request_t, wait_ms: ngx_msec_t) -> Result<(), Failed> {
+    // SAFETY: request and connection are live, by the caller's contract; the timer is that of the
+    // connection's write event, which nginx removes with the connection.
+    unsafe {
+        watch_client(r)?;
+        (*r).write_event_handler = Some(on_client_event);
+        let write = (*(*r).connection).write;
+        (*write).set_delayed(1);
+        ngx_add_timer(write, wait_ms);
+    }
+    Ok(())
+}
+
+/// Has nginx end the request at once if the client goes away.
+///
+/// # Safety
+///
+/// `r` must be live.
+unsafe fn watch_client(r: *mut ngx_http_request_t) -> Result<(), Failed> {
+    // SAFETY: the request is live and its connection with it.
+    unsafe {
+        let read = (*(*r).connection).read;
+        if (*read).ready() != 0 {
+            ngx_post_event(read, &raw mut ngx_posted_events);
+        } else if ngx_handle_read_event(read, 0) != raw::OK {
+            return Err(Failed);
+        }
+        (*r).read_event_handler = Some(ngx_http_test_reading);
+    }
+    Ok(())
+}
+
+/// Called by nginx when the connection of a held request can be written to, or its time is up.
+unsafe extern "C" fn on_client_event(r: *mut ngx_http_request_t) {
+    guard("delay", (), || {
+        // SAFETY: nginx calls the handler with a live request. It may be gone after any of the
+        // calls that follow, so each is the last use of it.
+        unsafe {
+            let write = (*(*r).connection).write;
+            if (*write).delayed() == 0 {
+                go_on(r);
+            } else if ngx_handle_write_event(write, 0) != raw::OK {
+                ngx_http_finalize_request(r, raw::INTERNAL_SERVER_ERROR);
+            }
+        }
+    });
+}
+
+/// Lets a held request go on with its phases.
+///
+/// # Safety
+///
+/// `r` must be live; it may be gone afterwards.
+unsafe fn go_on(r: *mut ngx_http_request_t) {
+    // SAFETY: the request is live and its connection with it; the last call is the last use.
+    unsafe {
+        if ngx_handle_read_event((*(*r).connection).read, 0) != raw::OK {
+            ngx_http_finalize_request(r, raw::INTERNAL_SERVER_ERROR);
+            return;
+        }
+        (*r).read_event_handler = Some(ngx_http_block_reading);
+        (*r).write_event_handler = Some(ngx_http_core_run_phases);
+        ngx_http_core_run_phases(r);
+    }
+}
+
+/// # Safety
+///
+/// `r` must be a live subrequest.
+unsafe fn hold_subrequest(r: *mut ngx_http_request_t, wait_ms: ngx_msec_t) -> Result<(), Failed> {
+    // SAFETY: the request is live; what its pool gives lives as long as the client's request, and
+    // the clean-up handler takes the timer back before that ends.
+    unsafe {
+        let held = ngx_pcalloc((*r).pool, size_of::<Held>()).cast::<Held>();
+        let cleanup = ngx_http_cleanup_add(r, 0);
+        let (Some(held), Some(cleanup)) = (held.as_mut(), cleanup.as_mut()) else {
+            return Err(Failed);
+        };
+        cleanup.handler = Some(drop_timer);
+        cleanup.data = ptr::from_mut(held).cast();
+        held.request = r;
+        // nginx prints the descriptor behind `data` of an event, taking it for a connection.
+        held.timer.data = (*r).connection.cast();
+        held.timer.log = (*(*r).connection).log;
+        held.timer.handler = Some(on_timer);
+        *(*r).ctx.add(module_index()) = ptr::from_mut(held).cast();
+        // The connection's events reach a subrequest only while it has the connection.
+        if ptr::eq((*(*r).connection).data, r.cast()) {
+            watch_client(r)?;
+        }
+        (*r).write_event_handler = Some(on_subrequest_event);
+        ngx_add_timer(&raw mut held.timer, wait_ms);
+    }
+    Ok(())
+}
+
+/// Called by nginx for a held subrequest, by its timer or by whatever wakes it meanwhile.
+unsafe extern "C" fn on_subrequest_event(r: *mut ngx_http_request_t) {
+    guard("delay", (), || {
+        // SAFETY: nginx calls the handler with a live request, and `hold_subrequest` has put its
+        // record into the request's context.
+        unsafe {
+            let held = (*(*r).ctx.add(module_index())).cast::<Held>();
+            if held.as_ref().is_some_and(|held| held.timer.timer_set() != 0) {
+                return;
+            }
+            *(*r).ctx.add(module_index()) = ptr::null_mut();
+            if ptr::eq((*(*r).connection).data, r.cast()) {
+                go_on(r);
+            } else {
+                (*r).write_event_handler = Some(ngx_http_core_run_phases);
+                ngx_http_core_run_phases(r);
+            }
+        }
+    });
+}
+
+/// Called by nginx when the time of a held subrequest is up.
+unsafe extern "C" fn on_timer(timer: *mut ngx_event_t) {
+    guard("delay timer", (), || {
+        // SAFETY: the event is the first field of a `Held`, which lives while its timer is set;
+        // nginx has just taken the timer back. The request may be gone once it has run, the
+        // connection is nginx's to check.
+        unsafe {
+            let held = timer.cast::<Held>();
+            let connection: *mut ngx_connection_t = (*(*held).request).connection;
+            ngx_http_post_request((*held).request, &raw mut (*held).posted);
+            ngx_http_run_posted_requests(connection);
+        }
+    });
+}
+
+/// Called by nginx when the client's request ends, also early.
+unsafe extern "C" fn drop_timer(held: *mut c_void) {
+    guard("delay clean-up", (), || {
+        // SAFETY: the record was handed to nginx together with this function, and its memory goes
+        // only after the clean-up.
+        unsafe {
+            let timer = &raw mut (*held.cast::<Held>()).timer;
+            if (*timer).timer_set() != 0 {
+                ngx_del_timer(timer);
+            }
+        }
+    });
+}

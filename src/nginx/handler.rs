@@ -1,0 +1,69 @@
+//! One request in the preaccess phase.
+
+use nginx_sys::ngx_int_t;
+
+use super::conf::LocConf;
+use super::limit::Limit;
+use super::request::{Failed, Request};
+use super::{delay, raw};
+use crate::engine::{self, Outcome};
+use crate::report::{self, Status};
+use crate::store::KeyHash;
+
+/// A longer key is not limited, as in stock, which keeps the length in 16 bits.
+const LONGEST_KEY: usize = 65_535;
+
+/// Decides on a request: lets it go on, holds it or refuses it.
+///
+/// A client's request is judged once, in the first location with a limit that applies: redirects
+/// inside nginx and subrequests are not requests of the client.
+pub fn preaccess(request: Request) -> ngx_int_t {
+    let conf = request.conf();
+    if conf.limits.is_empty() || request.status().is_some() {
+        return raw::DECLINED;
+    }
+    decide(request, conf).unwrap_or(raw::INTERNAL_SERVER_ERROR)
+}
+
+fn decide(request: Request, conf: &LocConf) -> Result<ngx_int_t, Failed> {
+    let mode = conf.mode();
+    let outcome =
+        engine::decide(&conf.limits, mode, request.now(), |limit| key_hash(request, limit))?;
+    write_log(request, conf, &outcome);
+    let Some(status) = Status::of(&outcome, mode) else {
+        return Ok(raw::DECLINED);
+    };
+    request.remember(status)?;
+    match (status, outcome) {
+        (Status::Rejected, _) => Ok(conf.status_code.cast_signed()),
+        (Status::Delayed, Outcome::Delay { wait_ms, .. }) => delay::hold(request, wait_ms),
+        _ => Ok(raw::DECLINED),
+    }
+}
+
+/// The hash of a limit's key; `None` where the limit does not apply.
+fn key_hash(request: Request, limit: &Limit) -> Result<Option<KeyHash>, Failed> {
+    let zone = limit.zone();
+    let key = request.key(zone)?;
+    if key.is_empty() {
+        return Ok(None);
+    }
+    if key.len() > LONGEST_KEY {
+        request.log(raw::LOG_ERR, &report::key_too_long(zone.key_text(), key, LONGEST_KEY));
+        return Ok(None);
+    }
+    Ok(zone.table.as_ref().map(|table| table.hash(key)))
+}
+
+fn write_log(request: Request, conf: &LocConf, outcome: &Outcome) {
+    let name = |limit: usize| conf.limits.get(limit).map_or(&b""[..], Limit::zone_name);
+    match *outcome {
+        Outcome::Unlimited | Outcome::Pass => {}
+        Outcome::Delay { limit, excess, .. } => {
+            request.log(conf.delay_log_level(), &report::delayed(name(limit), excess, conf.mode()))
+        }
+        Outcome::Reject { limit, excess } => {
+            request.log(conf.log_level, &report::rejected(name(limit), excess, conf.mode()));
+        }
+    }
+}

@@ -1,0 +1,149 @@
+//! A zone: its key, its rate, its table in shared memory.
+#![allow(unsafe_code)]
+
+use core::ffi::c_void;
+use core::ptr::NonNull;
+
+use nginx_sys::{
+    ngx_http_complex_value_t, ngx_int_t, ngx_pagesize, ngx_shm_zone_t, ngx_slab_alloc,
+    ngx_slab_pool_t, ngx_uint_t, ngx_worker,
+};
+
+use super::guard::guard;
+use super::{log, raw};
+use crate::limit::{LeakyState, Milli};
+use crate::report::Line;
+use crate::store::{Owner, Region, Secret, Table};
+
+/// What `rl_zone` declares. nginx keeps it behind `data` of the shared memory zone.
+pub struct Zone {
+    /// The key of a request.
+    pub key: ngx_http_complex_value_t,
+    /// The rate in 1/1000 request a second.
+    pub rate: Milli,
+    /// The table, once nginx has mapped the memory.
+    pub table: Option<Table<LeakyState>>,
+}
+
+impl Zone {
+    /// The key as it is written in the configuration.
+    pub fn key_text(&self) -> &[u8] {
+        // SAFETY: the value was compiled from a word of the configuration, in whose pool it stays.
+        unsafe { raw::bytes(self.key.value) }
+    }
+
+    /// Makes the calling process the owner of the locks it takes and of the counters it writes.
+    /// After a fork nothing of that is known yet.
+    pub fn adopt(&self) {
+        if let Some(table) = &self.table {
+            // SAFETY: nginx sets the number of a worker before it calls any hook in it.
+            let worker: ngx_uint_t = unsafe { ngx_worker };
+            table.adopt(Owner::of_this_process(), worker);
+        }
+    }
+}
+
+/// Called by nginx when the memory of a zone is mapped, or taken over from the configuration
+/// before (`old`). Must not write to memory that is taken over: old workers use it, and the new
+/// configuration may still be given up.
+pub unsafe extern "C" fn init_zone(shm_zone: *mut ngx_shm_zone_t, old: *mut c_void) -> ngx_int_t {
+    guard("zone init", raw::ERROR, || {
+        // SAFETY: nginx hands over a live zone, and `rl_zone` has put our type behind `data`.
+        let (shm_zone, zone) = unsafe { (&mut *shm_zone, &mut *(*shm_zone).data.cast::<Zone>()) };
+        // SAFETY: the old data is that of a zone with our tag, so it is our type too; its
+        // configuration lives until the new one is in force.
+        let old = unsafe { old.cast::<Zone>().as_ref() };
+        let attached = match old {
+            Some(old) => take_over(zone, old),
+            None => create(shm_zone, zone),
+        };
+        match attached {
+            Ok(()) => {
+                zone.adopt();
+                raw::OK
+            }
+            Err(why) => {
+                let mut line = Line::new();
+                // SAFETY: the zone's name and log live as long as the zone.
+                unsafe {
+                    line.push(b"rl_req \"").push(raw::bytes(shm_zone.shm.name)).push(b"\" ");
+                    log::write(shm_zone.shm.log, raw::LOG_EMERG, line.push(why.as_bytes()));
+                }
+                raw::ERROR
+            }
+        }
+    })
+}
+
+/// Goes on with the table of the configuration before, which must have had the same key.
+fn take_over(zone: &mut Zone, old: &Zone) -> Result<(), Line> {
+    let mut why = Line::new();
+    if zone.key_text() != old.key_text() {
+        why.push(b"uses the \"").push(zone.key_text());
+        why.push(b"\" key while previously it used the \"").push(old.key_text()).push(b"\" key");
+        return Err(why);
+    }
+    let Some(table) = &old.table else {
+        why.push(b"has no table to take over");
+        return Err(why);
+    };
+    match Table::attach(table.region(), zone.key_text()) {
+        Ok(table) => zone.table = Some(table),
+        Err(error) => {
+            why.put(format_args!("cannot take over its table: {error}"));
+            return Err(why);
+        }
+    }
+    Ok(())
+}
+
+/// Lays out a new table in all of the zone's memory.
+fn create(shm_zone: &ngx_shm_zone_t, zone: &mut Zone) -> Result<(), Line> {
+    let mut why = Line::new();
+    let Some(region) = allocate_all(shm_zone) else {
+        why.push(b"has no room for a table");
+        return Err(why);
+    };
+    let secret = match Secret::random() {
+        Ok(secret) => secret,
+        Err(error) => {
+            why.put(format_args!("cannot get a random secret: {error}"));
+            return Err(why);
+        }
+    };
+    match Table::create(region, zone.key_text(), secret) {
+        Ok(table) => {
+            name_pool(shm_zone, &table);
+            zone.table = Some(table);
+            Ok(())
+        }
+        Err(error) => {
+            why.put(format_args!("cannot lay out its table: {error}"));
+            Err(why)
+        }
+    }
+}
+
+/// All free pages of the zone's slab pool in one piece.
+fn allocate_all(shm_zone: &ngx_shm_zone_t) -> Option<Region> {
+    let pool = shm_zone.shm.addr.cast::<ngx_slab_pool_t>();
+    // SAFETY: nginx has initialised a slab pool at the start of the zone's memory. What the pool
+    // hands out is ours as long as the memory is mapped, and page-aligned above half a page.
+    unsafe {
+        let bytes = (*pool).pfree * ngx_pagesize;
+        let memory = NonNull::new(ngx_slab_alloc(pool, bytes).cast::<u8>())?;
+        Some(Region::new(memory, bytes))
+    }
+}
+
+/// Names the zone in what the slab pool logs. The text lies in the table's header: the pool has
+/// nothing left to give.
+fn name_pool(shm_zone: &ngx_shm_zone_t, table: &Table<LeakyState>) {
+    let pool = shm_zone.shm.addr.cast::<ngx_slab_pool_t>();
+    let mut text = Line::new();
+    // SAFETY: the zone's name lives as long as the zone.
+    text.push(b" in rl_zone \"").push(unsafe { raw::bytes(shm_zone.shm.name) }).push(b"\"");
+    // SAFETY: the pool is live, and the text is in the same memory, mapped at the same address in
+    // all workers.
+    unsafe { (*pool).log_ctx = table.write_label(text.as_bytes()) };
+}

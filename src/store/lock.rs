@@ -1,0 +1,183 @@
+//! The lock of a bucket: a word that names its owner.
+//!
+//! 0 is free. An owner sets its own word and puts 0 back; a waiter that finds the owner dead takes
+//! the lock over by compare-and-swap from the word it saw. A living owner is never taken over,
+//! however long it has been stopped: it would go on writing into somebody else's critical section.
+//!
+//! nginx's own spin locks (`ngx_shmtx`) hold a pid too, but only the master frees them. Generic
+//! over the word and the waiting, so that a model checker can run it.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// The word of a lock that nobody holds.
+pub const FREE: u64 = 0;
+
+/// A word in memory that several processes share.
+pub trait Word {
+    /// The word now, with all that its writer wrote before.
+    fn load(&self) -> u64;
+    /// Stores a word after all that was written before.
+    fn store(&self, word: u64);
+    /// Replaces `from` by `to`, with both orders above.
+    ///
+    /// # Errors
+    ///
+    /// The word that is there instead.
+    fn swap_if(&self, from: u64, to: u64) -> Result<(), u64>;
+}
+
+impl Word for AtomicU64 {
+    #[inline]
+    fn load(&self) -> u64 {
+        AtomicU64::load(self, Ordering::Acquire)
+    }
+
+    #[inline]
+    fn store(&self, word: u64) {
+        AtomicU64::store(self, word, Ordering::Release);
+    }
+
+    #[inline]
+    fn swap_if(&self, from: u64, to: u64) -> Result<(), u64> {
+        self.compare_exchange(from, to, Ordering::Acquire, Ordering::Relaxed).map(drop)
+    }
+}
+
+/// How a waiter goes on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Next {
+    /// Look again.
+    Again,
+    /// The owner is dead: take the lock over.
+    TakeOver,
+    /// Do without the lock.
+    GiveUp,
+}
+
+/// Waits for a lock a little and decides how to go on.
+pub trait Wait {
+    /// Called each time the lock is found held, with the word of its owner.
+    fn wait(&mut self, owner: u64) -> Next;
+}
+
+/// A lock that is held. Dropping it, also while unwinding, gives it back.
+pub struct Held<'a, W: Word> {
+    word: &'a W,
+    me: u64,
+}
+
+impl<'a, W: Word> Held<'a, W> {
+    /// Takes a lock for the owner `me`, which is not 0, holds no lock that it could wait for here,
+    /// and runs in one thread only.
+    ///
+    /// # Errors
+    ///
+    /// The owner's word, where waiting was given up.
+    #[inline]
+    pub fn take(word: &'a W, me: u64, waiting: &mut impl Wait) -> Result<Self, u64> {
+        match word.swap_if(FREE, me) {
+            Ok(()) => Ok(Self { word, me }),
+            Err(owner) => Self::take_held(word, me, owner, waiting),
+        }
+    }
+
+    #[cold]
+    fn take_held(
+        word: &'a W,
+        me: u64,
+        mut owner: u64,
+        waiting: &mut impl Wait,
+    ) -> Result<Self, u64> {
+        loop {
+            // The own word: left by a process that had this pid and start, or by a section of this
+            // one that was never ended. Nobody else will give it back.
+            let next = if owner == me { Next::TakeOver } else { waiting.wait(owner) };
+            let from = match next {
+                Next::Again => FREE,
+                Next::TakeOver => owner,
+                Next::GiveUp => return Err(owner),
+            };
+            match word.swap_if(from, me) {
+                Ok(()) => return Ok(Self { word, me }),
+                // Free by now: the next round takes it.
+                Err(FREE) => {}
+                Err(other) => owner = other,
+            }
+        }
+    }
+
+    /// Takes a lock if it is free.
+    #[inline]
+    pub fn try_take(word: &'a W, me: u64) -> Option<Self> {
+        word.swap_if(FREE, me).ok().map(|()| Self { word, me })
+    }
+
+    /// Whether the lock is still ours: to be asked before a store that others rely on, by whoever
+    /// may have been stopped for long.
+    #[inline]
+    pub fn is_mine(&self) -> bool {
+        self.word.load() == self.me
+    }
+}
+
+impl<W: Word> Drop for Held<'_, W> {
+    #[inline]
+    fn drop(&mut self) {
+        // Never blindly: the lock may have been taken over.
+        if self.word.load() == self.me {
+            self.word.store(FREE);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Answers from a list, then gives up.
+    struct Script(Vec<Next>);
+
+    impl Wait for Script {
+        fn wait(&mut self, _: u64) -> Next {
+            self.0.pop().unwrap_or(Next::GiveUp)
+        }
+    }
+
+    #[test]
+    fn a_lock_is_given_back_on_drop() {
+        let word = AtomicU64::new(FREE);
+        let held = Held::take(&word, 7, &mut Script(vec![])).unwrap();
+        assert!(held.is_mine());
+        assert_eq!(Held::take(&word, 8, &mut Script(vec![Next::Again])).err(), Some(7));
+        assert!(Held::try_take(&word, 8).is_none());
+        drop(held);
+        assert_eq!(Word::load(&word), FREE);
+    }
+
+    #[test]
+    fn a_dead_owner_is_taken_over_and_does_not_free_the_new_one() {
+        let word = AtomicU64::new(FREE);
+        let dead = Held::take(&word, 7, &mut Script(vec![])).unwrap();
+        let heir = Held::take(&word, 8, &mut Script(vec![Next::TakeOver])).unwrap();
+        assert!(!dead.is_mine());
+        drop(dead);
+        assert!(heir.is_mine());
+    }
+
+    #[test]
+    fn the_own_word_is_stale() {
+        let word = AtomicU64::new(7);
+        assert!(Held::take(&word, 7, &mut Script(vec![])).is_ok());
+    }
+
+    #[test]
+    fn unwinding_gives_the_lock_back() {
+        let word = AtomicU64::new(FREE);
+        let result = std::panic::catch_unwind(|| {
+            let _held = Held::take(&word, 7, &mut Script(vec![])).unwrap();
+            panic!("inside the lock");
+        });
+        assert!(result.is_err());
+        assert_eq!(Word::load(&word), FREE);
+    }
+}

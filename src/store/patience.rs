@@ -1,0 +1,113 @@
+//! How long to wait for the locks of one decision.
+//!
+//! A lock is held for a few dozen instructions, so a waiter spins at first. One that is held for
+//! longer has an owner that is not running: preempted, stopped or dead. Then the processor is
+//! given away between looks, the owner is looked at now and then, and in the end the decision does
+//! without.
+//!
+//! The only place outside the glue that reads a clock, and only when a lock is held for long.
+
+use std::cell::Cell;
+use std::hint::spin_loop;
+use std::thread::yield_now;
+use std::time::{Duration, Instant};
+
+use super::lock::{Next, Wait};
+use super::process::is_dead;
+
+/// Spins double from one up to this many pauses, which takes about 10 us in all.
+const LONGEST_SPIN: u32 = 256;
+
+/// How often the owner is looked at: a look costs some 20 us.
+const LOOK_AT_OWNER: Duration = Duration::from_micros(200);
+
+/// What one decision waits in all, whatever it needs. A stopped worker may hold up others for this
+/// long once.
+const PER_DECISION: Duration = Duration::from_millis(50);
+
+/// How many locks of stopped owners are remembered. A stopped process holds four at most.
+const REMEMBERED: usize = 8;
+
+/// The waiting of one decision.
+pub(super) struct Patience<'a> {
+    stuck: &'a Stuck,
+    /// The lock that is being waited for.
+    pub bucket: usize,
+    spin: u32,
+    /// When waiting began in earnest, and when the owner was looked at.
+    since: Option<(Instant, Instant)>,
+}
+
+impl<'a> Patience<'a> {
+    pub fn new(stuck: &'a Stuck) -> Self {
+        Self { stuck, bucket: 0, spin: 1, since: None }
+    }
+}
+
+impl Wait for Patience<'_> {
+    fn wait(&mut self, owner: u64) -> Next {
+        if self.spin <= LONGEST_SPIN {
+            (0..self.spin).for_each(|_| spin_loop());
+            self.spin *= 2;
+            return Next::Again;
+        }
+        if self.stuck.contains(self.bucket, owner) {
+            return Next::GiveUp;
+        }
+        yield_now();
+        let now = Instant::now();
+        let (since, looked) = self.since.get_or_insert((now, now));
+        if now - *looked >= LOOK_AT_OWNER {
+            *looked = now;
+            if is_dead(owner) {
+                return Next::TakeOver;
+            }
+        }
+        if now - *since >= PER_DECISION {
+            self.stuck.remember(self.bucket, owner);
+            return Next::GiveUp;
+        }
+        Next::Again
+    }
+}
+
+/// Locks that were waited for in vain. They are not waited for again while their word is the same.
+#[derive(Default)]
+pub(super) struct Stuck {
+    locks: [Cell<Option<(usize, u64)>>; REMEMBERED],
+    next: Cell<usize>,
+    any: Cell<bool>,
+}
+
+impl Stuck {
+    fn contains(&self, bucket: usize, owner: u64) -> bool {
+        self.any.get() && self.locks.iter().any(|lock| lock.get() == Some((bucket, owner)))
+    }
+
+    fn remember(&self, bucket: usize, owner: u64) {
+        let next = self.next.get();
+        if let Some(lock) = self.locks.get(next % REMEMBERED) {
+            lock.set(Some((bucket, owner)));
+        }
+        self.next.set(next.wrapping_add(1));
+        self.any.set(true);
+    }
+
+    /// The lock was to be had: its owner runs again, or is gone.
+    #[inline]
+    pub fn forget(&self, bucket: usize) {
+        if self.any.get() {
+            self.forget_cold(bucket);
+        }
+    }
+
+    #[cold]
+    fn forget_cold(&self, bucket: usize) {
+        for lock in &self.locks {
+            if lock.get().is_some_and(|(stuck, _)| stuck == bucket) {
+                lock.set(None);
+            }
+        }
+        self.any.set(self.locks.iter().any(|lock| lock.get().is_some()));
+    }
+}

@@ -1,0 +1,204 @@
+//! Where a new key goes: a free slot, a recovered one, one that a resident makes free by moving
+//! to its other bucket, or, in a full zone, that of the record with the least to lose.
+
+use std::sync::atomic::Ordering;
+
+use super::counters::Counter;
+use super::hash::KeyHash;
+use super::layout::Bucket;
+use super::record::{Record, Worth};
+use super::table::{Home, Locked, Table};
+use crate::limit::Algorithm;
+
+/// After a search for a move that found none, this many keys without room evict at once: searching
+/// costs a dozen cache misses, and a spray of new keys into a full zone would pay it each time. The
+/// number is measured: the first loss comes no earlier, and the spray costs a sixth.
+const BACK_OFF: u64 = 15;
+
+/// A slot that a new record may take.
+struct Place<'a> {
+    locked: &'a Locked<'a>,
+    slot: usize,
+}
+
+impl<R: Record> Table<R> {
+    /// Stores the record of a new key.
+    pub(super) fn insert<A>(&self, home: Home<'_>, key: KeyHash, state: R, worth: &Worth<'_, A>)
+    where
+        A: Algorithm<State = R>,
+    {
+        let place = self
+            .free_place(home)
+            .or_else(|| self.recovered_place(home, worth))
+            .or_else(|| self.moved_place(home, worth))
+            .or_else(|| self.least_charged_place(home, worth));
+        if let Some(Place { locked, slot }) = place {
+            self.put(locked, slot, key.0, state);
+        }
+    }
+
+    /// Writes a record into a slot: the tag goes first and comes last, so that a kill in between
+    /// loses the record and never leaves a tag with somebody else's state.
+    fn put(&self, locked: &Locked<'_>, slot: usize, tag: u64, state: R) {
+        if !locked.held.is_mine() {
+            return;
+        }
+        locked.bucket.set_tag(slot, 0);
+        self.set_state(locked.bucket, slot, state);
+        if locked.held.is_mine() {
+            locked.bucket.set_tag(slot, tag);
+        }
+    }
+
+    fn free_place<'a>(&self, home: Home<'a>) -> Option<Place<'a>> {
+        home.buckets()
+            .find_map(|locked| free_slot::<R>(locked.bucket).map(|slot| Place { locked, slot }))
+    }
+
+    fn recovered_place<'a, A>(&self, home: Home<'a>, worth: &Worth<'_, A>) -> Option<Place<'a>>
+    where
+        A: Algorithm<State = R>,
+    {
+        let place = home.buckets().find_map(|locked| {
+            self.recovered_slot(locked.bucket, worth).map(|slot| Place { locked, slot })
+        })?;
+        self.count(Counter::EvictedRecovered);
+        Some(place)
+    }
+
+    /// The record that loses least. The first of those that lose the same: at one rate they also
+    /// recover at the same time.
+    fn least_charged_place<'a, A>(&self, home: Home<'a>, worth: &Worth<'_, A>) -> Option<Place<'a>>
+    where
+        A: Algorithm<State = R>,
+    {
+        let place = home
+            .buckets()
+            .flat_map(|locked| (0..R::SLOTS).map(move |slot| Place { locked, slot }))
+            .min_by_key(|place| worth.charged(&self.state(place.locked.bucket, place.slot)))?;
+        self.count(Counter::EvictedLive);
+        Some(place)
+    }
+
+    /// A slot whose resident has been moved away: by one step if its other bucket has room, else
+    /// by two, where a resident of that bucket has to be moved first.
+    fn moved_place<'a, A>(&self, home: Home<'a>, worth: &Worth<'_, A>) -> Option<Place<'a>>
+    where
+        A: Algorithm<State = R>,
+    {
+        let back_off = &self.region.header().back_off;
+        // Bounded also where the memory holds anything else.
+        let left = back_off.load(Ordering::Relaxed).min(BACK_OFF);
+        if left > 0 {
+            back_off.store(left - 1, Ordering::Relaxed);
+            return None;
+        }
+        for (_, _, target) in self.residents(home) {
+            self.region.prefetch(target);
+        }
+        let place = self.one_step(home, worth).or_else(|| self.two_steps(home, worth));
+        if place.is_none() {
+            back_off.store(BACK_OFF, Ordering::Relaxed);
+        }
+        place
+    }
+
+    fn one_step<'a, A>(&self, home: Home<'a>, worth: &Worth<'_, A>) -> Option<Place<'a>>
+    where
+        A: Algorithm<State = R>,
+    {
+        self.residents(home).find_map(|(locked, slot, target)| {
+            // Unlocked first: most buckets have no room, and a lock writes to the cache line.
+            self.roomy_slot(self.region.bucket(target)?, worth)?;
+            let target = self.try_lock(target)?;
+            let room = self.roomy_slot(target.bucket, worth)?;
+            self.move_record(locked, slot, &target, room).then_some(Place { locked, slot })
+        })
+    }
+
+    fn two_steps<'a, A>(&self, home: Home<'a>, worth: &Worth<'_, A>) -> Option<Place<'a>>
+    where
+        A: Algorithm<State = R>,
+    {
+        self.residents(home).find_map(|(locked, slot, middle)| {
+            let middle_bucket = self.region.bucket(middle)?;
+            (0..R::SLOTS).find_map(|step| {
+                let far = self.other(middle_bucket.tag(step), middle);
+                if far == middle || home.contains(far) {
+                    return None;
+                }
+                self.roomy_slot(self.region.bucket(far)?, worth)?;
+                let middle = self.try_lock(middle)?;
+                // The resident may have been replaced since it was looked at.
+                if self.other(middle.bucket.tag(step), middle.index) != far {
+                    return None;
+                }
+                let far = self.try_lock(far)?;
+                let room = self.roomy_slot(far.bucket, worth)?;
+                let moved = self.move_record(&middle, step, &far, room)
+                    && self.move_record(locked, slot, &middle, step);
+                moved.then_some(Place { locked, slot })
+            })
+        })
+    }
+
+    /// All residents of a key's candidates, with the bucket that each could move to.
+    fn residents<'a>(
+        &self,
+        home: Home<'a>,
+    ) -> impl Iterator<Item = (&'a Locked<'a>, usize, usize)> + use<'a, '_, R> {
+        home.buckets().flat_map(move |locked| {
+            (0..R::SLOTS).filter_map(move |slot| {
+                let target = self.other(locked.bucket.tag(slot), locked.index);
+                (!home.contains(target)).then_some((locked, slot, target))
+            })
+        })
+    }
+
+    /// Copies a record to a free or recovered slot, then frees its own: a kill in between leaves
+    /// two copies, of which a look-up takes the first.
+    fn move_record(&self, from: &Locked<'_>, slot: usize, to: &Locked<'_>, room: usize) -> bool {
+        let tag = from.bucket.tag(slot);
+        if to.bucket.tag(room) != 0 {
+            self.count(Counter::EvictedRecovered);
+        }
+        self.put(to, room, tag, self.state(from.bucket, slot));
+        if !from.held.is_mine() {
+            return false;
+        }
+        from.bucket.set_tag(slot, 0);
+        self.count(Counter::Moved);
+        true
+    }
+
+    /// A slot that is free or holds a recovered record.
+    fn roomy_slot<A>(&self, bucket: &Bucket, worth: &Worth<'_, A>) -> Option<usize>
+    where
+        A: Algorithm<State = R>,
+    {
+        free_slot::<R>(bucket).or_else(|| self.recovered_slot(bucket, worth))
+    }
+
+    fn recovered_slot<A>(&self, bucket: &Bucket, worth: &Worth<'_, A>) -> Option<usize>
+    where
+        A: Algorithm<State = R>,
+    {
+        (0..R::SLOTS).find(|slot| worth.recovered(&self.state(bucket, *slot)))
+    }
+}
+
+impl<'a> Home<'a> {
+    /// The candidates, the first one first.
+    fn buckets(self) -> impl Iterator<Item = &'a Locked<'a>> {
+        [Some(self.first), self.second].into_iter().flatten()
+    }
+
+    /// Whether a bucket is one of the candidates, whose locks are held already.
+    fn contains(self, index: usize) -> bool {
+        self.buckets().any(|locked| locked.index == index)
+    }
+}
+
+fn free_slot<R: Record>(bucket: &Bucket) -> Option<usize> {
+    (0..R::SLOTS).find(|slot| bucket.tag(*slot) == 0)
+}

@@ -1,0 +1,352 @@
+//! The table of a zone: look-up, hit and miss.
+
+use std::cell::Cell;
+use std::fmt;
+use std::ptr;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use super::counters::{self, Counter, Counters};
+use super::hash::{digest, other_bucket, KeyHash, Secret};
+use super::layout::{Bucket, LABEL_BYTES, LAYOUT_VERSION, MAGIC};
+use super::lock::Held;
+use super::patience::{Patience, Stuck};
+use super::process::Owner;
+use super::record::{Record, Worth};
+use super::region::Region;
+use crate::limit::Algorithm;
+
+/// A record that could not be reached: a process that does not run holds its lock. The request
+/// passes this limit, and the table has counted it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Untracked;
+
+/// Why a table cannot be laid out in a piece of memory, or be found there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AttachError {
+    /// Too small for a bucket, or not aligned to 128 bytes.
+    Memory,
+    /// The header's field of that name is not what it must be.
+    Header(&'static str),
+}
+
+impl fmt::Display for AttachError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Memory => f.write_str("the memory is too small or not aligned"),
+            Self::Header(field) => write!(f, "the header has another {field}"),
+        }
+    }
+}
+
+impl std::error::Error for AttachError {}
+
+/// One process's view of a table. Threads need a view each, with an owner each.
+///
+/// Bounds and secret are kept here and never read from the memory again.
+pub struct Table<R> {
+    pub(super) region: Region,
+    pub(super) secret: Secret,
+    buckets: usize,
+    owner: Cell<Owner>,
+    worker: Cell<usize>,
+    stuck: Stuck,
+    records: std::marker::PhantomData<Cell<R>>,
+}
+
+/// A bucket whose lock is held.
+pub(super) struct Locked<'a> {
+    pub index: usize,
+    pub bucket: &'a Bucket,
+    pub held: Held<'a, AtomicU64>,
+}
+
+impl<R: Record> Table<R> {
+    /// Lays out an empty table in fresh memory.
+    ///
+    /// # Errors
+    ///
+    /// The memory does not do.
+    pub fn create(region: Region, key: &[u8], secret: Secret) -> Result<Self, AttachError> {
+        let table = Self::view(region, secret)?;
+        region.zero_if_filled();
+        let header = region.header();
+        let Secret([k0, k1]) = secret;
+        for (field, value) in [
+            (&header.version, LAYOUT_VERSION),
+            (&header.algorithm, R::ALGORITHM),
+            (&header.record_words, R::WORDS as u64),
+            (&header.key_digest, digest(key)),
+            (&header.buckets, table.buckets as u64),
+            (&header.secret[0], k0),
+            (&header.secret[1], k1),
+            (&header.magic, MAGIC),
+        ] {
+            field.store(value, Ordering::Release);
+        }
+        Ok(table)
+    }
+
+    /// Finds a table that [`Self::create`] has laid out in this memory. Writes nothing.
+    ///
+    /// # Errors
+    ///
+    /// The memory does not do, or holds something else.
+    pub fn attach(region: Region, key: &[u8]) -> Result<Self, AttachError> {
+        let mut table = Self::view(region, Secret([0, 0]))?;
+        let header = region.header();
+        for (field, value, name) in [
+            (&header.magic, MAGIC, "magic"),
+            (&header.version, LAYOUT_VERSION, "layout version"),
+            (&header.algorithm, R::ALGORITHM, "algorithm"),
+            (&header.record_words, R::WORDS as u64, "record size"),
+            (&header.key_digest, digest(key), "key"),
+            (&header.buckets, table.buckets as u64, "number of buckets"),
+        ] {
+            if field.load(Ordering::Acquire) != value {
+                return Err(AttachError::Header(name));
+            }
+        }
+        table.secret = Secret(header.secret.each_ref().map(|word| word.load(Ordering::Relaxed)));
+        Ok(table)
+    }
+
+    fn view(region: Region, secret: Secret) -> Result<Self, AttachError> {
+        if !region.is_usable() {
+            return Err(AttachError::Memory);
+        }
+        Ok(Self {
+            region,
+            secret,
+            buckets: region.buckets(),
+            owner: Cell::new(Owner::of_this_process()),
+            worker: Cell::new(0),
+            stuck: Stuck::default(),
+            records: std::marker::PhantomData,
+        })
+    }
+
+    /// Says who takes locks and counts through this view: after a fork, that is somebody else.
+    pub fn adopt(&self, owner: Owner, worker: usize) {
+        self.owner.set(owner);
+        self.worker.set(worker);
+    }
+
+    /// The memory of the table.
+    pub fn region(&self) -> Region {
+        self.region
+    }
+
+    /// How many records the table can hold.
+    pub fn slots(&self) -> usize {
+        self.buckets * R::SLOTS
+    }
+
+    /// The hash by which a key is known here.
+    #[inline]
+    pub fn hash(&self, key: &[u8]) -> KeyHash {
+        KeyHash::of(self.secret, key)
+    }
+
+    /// Counts an event.
+    #[inline]
+    pub fn count(&self, counter: Counter) {
+        counters::add(self.region.header(), self.worker.get(), counter);
+    }
+
+    /// The events so far, of all processes.
+    pub fn counters(&self) -> Counters {
+        Counters::sum(self.region.header())
+    }
+
+    /// Writes a text into the header, cut to what fits, and gives it back as a C string: it is
+    /// seen at the same address by all processes that the mapping was handed down to.
+    pub fn write_label(&self, text: &[u8]) -> *mut u8 {
+        let label = &self.region.header().label;
+        let text = text.iter().take(LABEL_BYTES - 1).chain([&0]);
+        for (place, byte) in label.iter().zip(text) {
+            place.store(*byte, Ordering::Relaxed);
+        }
+        ptr::from_ref(label).cast_mut().cast()
+    }
+
+    /// Looks at a key's record, `None` if there is none, and makes none.
+    ///
+    /// # Errors
+    ///
+    /// The record cannot be reached; `look` was not called.
+    pub fn look<T>(
+        &self,
+        key: KeyHash,
+        look: impl FnOnce(Option<&R>) -> T,
+    ) -> Result<T, Untracked> {
+        let mut look = Some(look);
+        let mut seen = None;
+        self.visit(key, |visit| {
+            let state = match visit {
+                Visit::Hit(locked, slot) => Some(self.state(locked.bucket, slot)),
+                Visit::Miss(..) => None,
+            };
+            seen = look.take().map(|look| look(state.as_ref()));
+            Ok(())
+        })?;
+        seen.ok_or(Untracked)
+    }
+
+    /// Shows a key's record, `None` if there is none, and stores the one that comes back, if any.
+    ///
+    /// # Errors
+    ///
+    /// The record cannot be reached; `update` was not called.
+    #[inline]
+    pub fn update<A, T>(
+        &self,
+        key: KeyHash,
+        worth: &Worth<'_, A>,
+        update: impl FnOnce(Option<&R>) -> (Option<R>, T),
+    ) -> Result<T, Untracked>
+    where
+        A: Algorithm<State = R>,
+    {
+        let mut update = Some(update);
+        let mut seen = None;
+        self.visit(key, |visit| {
+            let Some(update) = update.take() else { return Err(Untracked) };
+            #[cfg(feature = "test-hooks")]
+            super::hooks::hold_if_asked();
+            match visit {
+                Visit::Hit(locked, slot) => {
+                    let state = self.state(locked.bucket, slot);
+                    let (next, answer) = update(Some(&state));
+                    if let Some(next) = next {
+                        self.set_state(locked.bucket, slot, next);
+                    }
+                    seen = Some(answer);
+                }
+                Visit::Miss(home) => {
+                    let (next, answer) = update(None);
+                    if let Some(next) = next {
+                        self.insert(home, key, next, worth);
+                    }
+                    seen = Some(answer);
+                }
+            }
+            Ok(())
+        })?;
+        seen.ok_or(Untracked)
+    }
+
+    /// Finds a key's record and shows it under its lock, or its two candidates if there is none.
+    #[inline]
+    fn visit(
+        &self,
+        key: KeyHash,
+        show: impl FnOnce(Visit<'_>) -> Result<(), Untracked>,
+    ) -> Result<(), Untracked> {
+        let first = key.first_bucket(self.buckets);
+        let second = other_bucket(self.secret, key.0, first, self.buckets);
+        self.region.prefetch(first);
+        self.region.prefetch(second);
+        let mut patience = Patience::new(&self.stuck);
+        let outcome = (|| {
+            // One lock at a time: nearly all requests are hits.
+            for index in [first, second] {
+                let locked = self.lock(index, &mut patience)?;
+                if let Some(slot) = self.find(locked.bucket, key.0) {
+                    return show(Visit::Hit(&locked, slot));
+                }
+                if first == second {
+                    return show(Visit::Miss(Home { first: &locked, second: None }));
+                }
+            }
+            self.visit_missing(key, (first, second), &mut patience, show)
+        })();
+        if outcome.is_err() {
+            self.count(Counter::Untracked);
+        }
+        outcome
+    }
+
+    /// Looks again with both locks held: between the two looks a resident may have been moved
+    /// from the second bucket to the first.
+    fn visit_missing(
+        &self,
+        key: KeyHash,
+        (first, second): (usize, usize),
+        patience: &mut Patience<'_>,
+        show: impl FnOnce(Visit<'_>) -> Result<(), Untracked>,
+    ) -> Result<(), Untracked> {
+        // In the order of addresses, so that two waiters cannot each hold what the other wants.
+        let lower = self.lock(first.min(second), patience)?;
+        let upper = self.lock(first.max(second), patience)?;
+        let (first, second) = if first < second { (&lower, &upper) } else { (&upper, &lower) };
+        for locked in [first, second] {
+            if let Some(slot) = self.find(locked.bucket, key.0) {
+                return show(Visit::Hit(locked, slot));
+            }
+        }
+        show(Visit::Miss(Home { first, second: Some(second) }))
+    }
+
+    #[inline]
+    fn lock(&self, index: usize, patience: &mut Patience<'_>) -> Result<Locked<'_>, Untracked> {
+        let bucket = self.region.bucket(index).ok_or(Untracked)?;
+        patience.bucket = index;
+        let Owner(me) = self.owner.get();
+        let held = Held::take(&bucket.lock, me, patience).map_err(|_| Untracked)?;
+        self.stuck.forget(index);
+        Ok(Locked { index, bucket, held })
+    }
+
+    /// Takes the lock of another bucket if it is free.
+    pub(super) fn try_lock(&self, index: usize) -> Option<Locked<'_>> {
+        let bucket = self.region.bucket(index)?;
+        let Owner(me) = self.owner.get();
+        let held = Held::try_take(&bucket.lock, me)?;
+        Some(Locked { index, bucket, held })
+    }
+
+    /// The slot that holds a tag. Compares all: a search that stops early mispredicts on random
+    /// keys.
+    #[inline]
+    fn find(&self, bucket: &Bucket, tag: u64) -> Option<usize> {
+        let matches =
+            (0..R::SLOTS).fold(0_u32, |set, slot| set | u32::from(bucket.tag(slot) == tag) << slot);
+        (matches != 0).then(|| matches.trailing_zeros() as usize)
+    }
+
+    #[inline]
+    pub(super) fn state(&self, bucket: &Bucket, slot: usize) -> R {
+        let mut words = R::Words::default();
+        for (n, word) in words.as_mut().iter_mut().enumerate() {
+            *word = bucket.state_word(R::SLOTS, R::WORDS, slot, n).load(Ordering::Relaxed);
+        }
+        R::from_words(words)
+    }
+
+    #[inline]
+    pub(super) fn set_state(&self, bucket: &Bucket, slot: usize, state: R) {
+        for (n, word) in state.to_words().as_ref().iter().enumerate() {
+            bucket.state_word(R::SLOTS, R::WORDS, slot, n).store(*word, Ordering::Relaxed);
+        }
+    }
+
+    /// The other candidate of a resident of bucket `index`.
+    pub(super) fn other(&self, tag: u64, index: usize) -> usize {
+        other_bucket(self.secret, tag, index, self.buckets)
+    }
+}
+
+/// What a visit finds.
+enum Visit<'a> {
+    /// The key's record, with the lock of its bucket held.
+    Hit(&'a Locked<'a>, usize),
+    /// No record; the locks of both candidates are held.
+    Miss(Home<'a>),
+}
+
+/// The candidates of a key that has no record. They may be the same bucket.
+#[derive(Clone, Copy)]
+pub(super) struct Home<'a> {
+    pub first: &'a Locked<'a>,
+    pub second: Option<&'a Locked<'a>>,
+}
