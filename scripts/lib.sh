@@ -13,7 +13,7 @@ die() { printf '!! %s\n' "$*" >&2; exit 1; }
 # Puts a file in place by a rename: a running nginx may have the old one mapped, and writing
 # into a mapped .so kills it.
 place() { # FROM TO
-    if cmp -s "$1" "$2"; then return; fi
+    if cmp -s "$1" "$2"; then touch "$2"; return; fi
     mkdir -p "$(dirname "$2")"
     cp "$1" "$2.new"
     mv -f "$2.new" "$2"
