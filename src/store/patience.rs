@@ -25,6 +25,9 @@ const LOOK_AT_OWNER: Duration = Duration::from_micros(200);
 /// long once.
 const PER_DECISION: Duration = Duration::from_millis(50);
 
+/// How often the owner of a remembered lock is looked at: who was stopped may be killed later.
+const LOOK_AGAIN: Duration = Duration::from_millis(10);
+
 /// How many locks of stopped owners are remembered. A stopped process holds four at most.
 const REMEMBERED: usize = 8;
 
@@ -51,11 +54,11 @@ impl Wait for Patience<'_> {
             self.spin *= 2;
             return Next::Again;
         }
-        if self.stuck.contains(self.bucket, owner) {
-            return Next::GiveUp;
+        let now = Instant::now();
+        if let Some(next) = self.stuck.advise(self.bucket, owner, now) {
+            return next;
         }
         yield_now();
-        let now = Instant::now();
         let (since, looked) = self.since.get_or_insert((now, now));
         if now - *looked >= LOOK_AT_OWNER {
             *looked = now;
@@ -64,7 +67,7 @@ impl Wait for Patience<'_> {
             }
         }
         if now - *since >= PER_DECISION {
-            self.stuck.remember(self.bucket, owner);
+            self.stuck.remember(StuckLock { bucket: self.bucket, owner, looked: now });
             return Next::GiveUp;
         }
         Next::Again
@@ -74,20 +77,39 @@ impl Wait for Patience<'_> {
 /// Locks that were waited for in vain. They are not waited for again while their word is the same.
 #[derive(Default)]
 pub(super) struct Stuck {
-    locks: [Cell<Option<(usize, u64)>>; REMEMBERED],
+    locks: [Cell<Option<StuckLock>>; REMEMBERED],
     next: Cell<usize>,
     any: Cell<bool>,
 }
 
+#[derive(Clone, Copy)]
+struct StuckLock {
+    bucket: usize,
+    owner: u64,
+    /// When the owner was looked at.
+    looked: Instant,
+}
+
 impl Stuck {
-    fn contains(&self, bucket: usize, owner: u64) -> bool {
-        self.any.get() && self.locks.iter().any(|lock| lock.get() == Some((bucket, owner)))
+    /// How to go on with a lock, if it is remembered.
+    fn advise(&self, bucket: usize, owner: u64, now: Instant) -> Option<Next> {
+        if !self.any.get() {
+            return None;
+        }
+        let (place, lock) = self.locks.iter().find_map(|place| {
+            place.get().filter(|l| l.bucket == bucket && l.owner == owner).map(|lock| (place, lock))
+        })?;
+        if now - lock.looked < LOOK_AGAIN {
+            return Some(Next::GiveUp);
+        }
+        place.set(Some(StuckLock { looked: now, ..lock }));
+        Some(if is_dead(owner) { Next::TakeOver } else { Next::GiveUp })
     }
 
-    fn remember(&self, bucket: usize, owner: u64) {
+    fn remember(&self, lock: StuckLock) {
         let next = self.next.get();
-        if let Some(lock) = self.locks.get(next % REMEMBERED) {
-            lock.set(Some((bucket, owner)));
+        if let Some(place) = self.locks.get(next % REMEMBERED) {
+            place.set(Some(lock));
         }
         self.next.set(next.wrapping_add(1));
         self.any.set(true);
@@ -104,7 +126,7 @@ impl Stuck {
     #[cold]
     fn forget_cold(&self, bucket: usize) {
         for lock in &self.locks {
-            if lock.get().is_some_and(|(stuck, _)| stuck == bucket) {
+            if lock.get().is_some_and(|stuck| stuck.bucket == bucket) {
                 lock.set(None);
             }
         }
