@@ -12,13 +12,23 @@ use std::sync::atomic::{AtomicU64, Ordering};
 /// The word of a lock that nobody holds.
 pub const FREE: u64 = 0;
 
+/// Order of [`Word::load`].
+pub const LOAD: Ordering = Ordering::Acquire;
+
+/// Order of [`Word::store`]: the next owner sees all that was written under the lock.
+pub const STORE: Ordering = Ordering::Release;
+
+/// Order of [`Word::swap_if`]. It publishes nothing: what an owner writes before it has the lock is
+/// nobody's business. What a dead owner wrote is seen by its heir because the kernel has ended it.
+pub const SWAP: Ordering = Ordering::Acquire;
+
 /// A word in memory that several processes share.
 pub trait Word {
-    /// The word now, with all that its writer wrote before.
+    /// The word now, with all that was written before it was stored.
     fn load(&self) -> u64;
     /// Stores a word after all that was written before.
     fn store(&self, word: u64);
-    /// Replaces `from` by `to`, with both orders above.
+    /// Replaces `from` by `to`; if it does, with all that was written before `from` was stored.
     ///
     /// # Errors
     ///
@@ -29,17 +39,17 @@ pub trait Word {
 impl Word for AtomicU64 {
     #[inline]
     fn load(&self) -> u64 {
-        AtomicU64::load(self, Ordering::Acquire)
+        AtomicU64::load(self, LOAD)
     }
 
     #[inline]
     fn store(&self, word: u64) {
-        AtomicU64::store(self, word, Ordering::Release);
+        AtomicU64::store(self, word, STORE);
     }
 
     #[inline]
     fn swap_if(&self, from: u64, to: u64) -> Result<(), u64> {
-        self.compare_exchange(from, to, Ordering::Acquire, Ordering::Relaxed).map(drop)
+        self.compare_exchange(from, to, SWAP, Ordering::Relaxed).map(drop)
     }
 }
 

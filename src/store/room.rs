@@ -38,16 +38,19 @@ impl<R: Record> Table<R> {
     }
 
     /// Writes a record into a slot: the tag goes first and comes last, so that a kill in between
-    /// loses the record and never leaves a tag with somebody else's state.
-    fn put(&self, locked: &Locked<'_>, slot: usize, tag: u64, state: R) {
+    /// loses the record and never leaves a tag with somebody else's state. Says whether it is
+    /// written: not where the lock has been taken away.
+    fn put(&self, locked: &Locked<'_>, slot: usize, tag: u64, state: R) -> bool {
         if !locked.held.is_mine() {
-            return;
+            return false;
         }
         locked.bucket.set_tag(slot, 0);
         self.set_state(locked.bucket, slot, state);
-        if locked.held.is_mine() {
+        let mine = locked.held.is_mine();
+        if mine {
             locked.bucket.set_tag(slot, tag);
         }
+        mine
     }
 
     fn free_place<'a>(&self, home: Home<'a>) -> Option<Place<'a>> {
@@ -129,8 +132,9 @@ impl<R: Record> Table<R> {
                 }
                 self.roomy_slot(self.region.bucket(far)?, worth)?;
                 let middle = self.try_lock(middle)?;
-                // The resident may have been replaced since it was looked at.
-                if self.other(middle.bucket.tag(step), middle.index) != far {
+                // The resident may have gone or been replaced since it was looked at.
+                let tag = middle.bucket.tag(step);
+                if tag == 0 || self.other(tag, middle.index) != far {
                     return None;
                 }
                 let far = self.try_lock(far)?;
@@ -162,8 +166,8 @@ impl<R: Record> Table<R> {
         if to.bucket.tag(room) != 0 {
             self.count(Counter::EvictedRecovered);
         }
-        self.put(to, room, tag, self.state(from.bucket, slot));
-        if !from.held.is_mine() {
+        let copied = self.put(to, room, tag, self.state(from.bucket, slot));
+        if !copied || !from.held.is_mine() {
             return false;
         }
         from.bucket.set_tag(slot, 0);

@@ -147,6 +147,13 @@ impl<R: Record> Table<R> {
         KeyHash::of(self.secret, key)
     }
 
+    /// The numbers of the two buckets in which a key's record may be, the preferred one first.
+    #[inline]
+    pub fn candidates(&self, key: KeyHash) -> (usize, usize) {
+        let first = key.first_bucket(self.buckets);
+        (first, other_bucket(self.secret, key.0, first, self.buckets))
+    }
+
     /// Counts an event.
     #[inline]
     pub fn count(&self, counter: Counter) {
@@ -242,8 +249,7 @@ impl<R: Record> Table<R> {
         key: KeyHash,
         show: impl FnOnce(Visit<'_>) -> Result<(), Untracked>,
     ) -> Result<(), Untracked> {
-        let first = key.first_bucket(self.buckets);
-        let second = other_bucket(self.secret, key.0, first, self.buckets);
+        let (first, second) = self.candidates(key);
         self.region.prefetch(first);
         self.region.prefetch(second);
         let mut patience = Patience::new(&self.stuck);
