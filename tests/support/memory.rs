@@ -1,0 +1,141 @@
+//! Memory for a table. One of two test files with unsafe code.
+#![allow(unsafe_code)]
+
+use std::ptr::{self, NonNull};
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use ngx_http_rl::limit::LeakyState;
+use ngx_http_rl::store::{Region, Secret, Table};
+
+/// Bytes of the header, by `store::layout`. `geometry_is_as_the_tests_assume` compares.
+pub const HEADER: usize = 1408;
+
+/// Bytes of a bucket.
+pub const BUCKET: usize = 128;
+
+/// Slots of a bucket of `LeakyState`.
+pub const SLOTS: usize = 5;
+
+/// The key expression of all test tables.
+pub const KEY: &[u8] = b"$binary_remote_addr";
+
+/// Memory that is shared with forked children and threads, and unmapped on drop.
+pub struct Memory {
+    start: NonNull<u8>,
+    bytes: usize,
+    mapped: usize,
+}
+
+// SAFETY: the mapping belongs to no thread, and is used by atomics alone.
+unsafe impl Send for Memory {}
+// SAFETY: as above.
+unsafe impl Sync for Memory {}
+
+impl Memory {
+    /// Zeroed memory, page-aligned as what nginx's slab pool gives for large pieces.
+    pub fn zeroed(bytes: usize) -> Self {
+        let mapped = bytes.max(1);
+        // SAFETY: a new anonymous mapping at an address of the kernel's choice touches no memory
+        // that is in use.
+        let start = unsafe {
+            libc::mmap(
+                ptr::null_mut(),
+                mapped,
+                libc::PROT_READ | libc::PROT_WRITE,
+                libc::MAP_SHARED | libc::MAP_ANONYMOUS,
+                -1,
+                0,
+            )
+        };
+        assert_ne!(start, libc::MAP_FAILED);
+        let start = NonNull::new(start.cast()).expect("mmap gives no null");
+        Self { start, bytes, mapped }
+    }
+
+    /// Zeroed memory for a table of so many buckets.
+    pub fn for_buckets(buckets: usize) -> Self {
+        Self::zeroed(HEADER + buckets * BUCKET)
+    }
+
+    /// The whole of it.
+    pub fn region(&self) -> Region {
+        self.part(0, self.bytes)
+    }
+
+    /// A part of it, in bytes.
+    pub fn part(&self, from: usize, bytes: usize) -> Region {
+        assert!(from + bytes <= self.bytes);
+        // SAFETY: in bounds by the test above, so inside the mapping or at its end.
+        let start = unsafe { self.start.add(from) };
+        // SAFETY: `bytes` bytes of a readable and writable mapping that no test drops before its
+        // tables; it is accessed by tables and through the atomics of `words` only.
+        unsafe { Region::new(start, bytes) }
+    }
+
+    /// All whole words of it.
+    pub fn words(&self) -> &[AtomicU64] {
+        // SAFETY: page-aligned, in the mapping, live as long as `self`; any bits are a valid
+        // atomic, and tables use atomics of the same place too.
+        unsafe { std::slice::from_raw_parts(self.start.cast().as_ptr(), self.bytes / 8) }
+    }
+
+    /// A copy of all words.
+    pub fn snapshot(&self) -> Vec<u64> {
+        self.words().iter().map(|word| word.load(Ordering::SeqCst)).collect()
+    }
+
+    /// Words of one bucket: the lock, the tags, the states.
+    pub fn bucket(&self, index: usize) -> &[AtomicU64] {
+        &self.words()[(HEADER + index * BUCKET) / 8..][..BUCKET / 8]
+    }
+
+    /// The lock word of a bucket.
+    pub fn lock(&self, index: usize) -> &AtomicU64 {
+        &self.bucket(index)[0]
+    }
+
+    /// Number of buckets behind the header.
+    pub fn buckets(&self) -> usize {
+        (self.bytes - HEADER) / BUCKET
+    }
+
+    /// All tags that are in use.
+    pub fn tags(&self) -> Vec<u64> {
+        (0..self.buckets())
+            .flat_map(|index| &self.bucket(index)[1..=SLOTS])
+            .map(|tag| tag.load(Ordering::SeqCst))
+            .filter(|tag| *tag != 0)
+            .collect()
+    }
+
+    /// How many tags are there twice.
+    pub fn duplicates(&self) -> usize {
+        let mut tags = self.tags();
+        let all = tags.len();
+        tags.sort_unstable();
+        tags.dedup();
+        all - tags.len()
+    }
+
+    /// How many locks are held.
+    pub fn held(&self) -> usize {
+        (0..self.buckets()).filter(|index| self.lock(*index).load(Ordering::SeqCst) != 0).count()
+    }
+
+    /// A new table in all of it.
+    pub fn create(&self, secret: u64) -> Table<LeakyState> {
+        Table::create(self.region(), KEY, Secret::known([secret, !secret])).expect("memory does")
+    }
+
+    /// One more view of the table in it.
+    pub fn attach(&self) -> Table<LeakyState> {
+        Table::attach(self.region(), KEY).expect("a table is there")
+    }
+}
+
+impl Drop for Memory {
+    fn drop(&mut self) {
+        // SAFETY: the mapping of `zeroed`, whole, and unmapped once.
+        unsafe { libc::munmap(self.start.as_ptr().cast(), self.mapped) };
+    }
+}
