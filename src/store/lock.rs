@@ -99,18 +99,22 @@ impl<'a, W: Word> Held<'a, W> {
         waiting: &mut impl Wait,
     ) -> Result<Self, u64> {
         loop {
-            // The own word: left by a process that had this pid and start, or by a section of this
-            // one that was never ended. Nobody else will give it back.
-            let next = if owner == me { Next::TakeOver } else { waiting.wait(owner) };
-            let from = match next {
-                Next::Again => FREE,
-                Next::TakeOver => owner,
-                Next::GiveUp => return Err(owner),
+            let from = if owner == FREE {
+                // It was given back while a take-over was tried.
+                FREE
+            } else if owner == me {
+                // Left by a process that had this pid and start, or by a section of this one that
+                // was never ended. Nobody else will give it back.
+                me
+            } else {
+                match waiting.wait(owner) {
+                    Next::Again => FREE,
+                    Next::TakeOver => owner,
+                    Next::GiveUp => return Err(owner),
+                }
             };
             match word.swap_if(from, me) {
                 Ok(()) => return Ok(Self { word, me }),
-                // Free by now: the next round takes it.
-                Err(FREE) => {}
                 Err(other) => owner = other,
             }
         }
