@@ -27,6 +27,10 @@ pub fn preaccess(request: Request) -> ngx_int_t {
 
 fn decide(request: Request, conf: &LocConf) -> Result<ngx_int_t, Failed> {
     let mode = conf.mode();
+    #[cfg(feature = "test-hooks")]
+    if request.args().ends_with(b"rl_hold=1") {
+        crate::store::hooks::hold_next_lock();
+    }
     let outcome =
         engine::decide(&conf.limits, mode, request.now(), |limit| key_hash(request, limit))?;
     write_log(request, conf, &outcome);

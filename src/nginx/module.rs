@@ -123,7 +123,7 @@ static mut STATUS_BOUNDS: ngx_conf_num_bounds_t =
 /// Our place in nginx's arrays of configurations and contexts.
 pub fn module_index() -> usize {
     // SAFETY: nginx writes the number while it loads the module, before it calls anything of ours.
-    unsafe { (*(&raw const ngx_http_rl_module)).ctx_index }
+    unsafe { ngx_http_rl_module.ctx_index }
 }
 
 /// The configuration of the http block that is being read.
@@ -187,10 +187,13 @@ unsafe extern "C" fn postconfiguration(cf: *mut ngx_conf_t) -> ngx_int_t {
                 return raw::ERROR;
             }
             let context = (*cf).ctx.cast::<ngx_http_conf_ctx_t>();
-            let core_index = (*(&raw const ngx_http_core_module)).ctx_index;
+            let core_index = ngx_http_core_module.ctx_index;
             let core = (*(*context).main_conf.add(core_index)).cast::<ngx_http_core_main_conf_t>();
             let preaccess = ngx_http_phases_NGX_HTTP_PREACCESS_PHASE as usize;
-            let handlers = &raw mut (*core).phases[preaccess].handlers;
+            let Some(phase) = (*core).phases.get_mut(preaccess) else {
+                return raw::ERROR;
+            };
+            let handlers = &raw mut phase.handlers;
             let slot = ngx_array_push(handlers).cast::<ngx_http_handler_pt>();
             if slot.is_null() {
                 return raw::ERROR;
@@ -216,7 +219,7 @@ unsafe extern "C" fn init_process(cycle: *mut ngx_cycle_t) -> ngx_int_t {
         // SAFETY: nginx hands over the cycle it runs; the contexts are null where the
         // configuration has no http block.
         let main_conf = unsafe {
-            let http = *(*cycle).conf_ctx.add((*(&raw const ngx_http_module)).index);
+            let http = *(*cycle).conf_ctx.add(ngx_http_module.index);
             let Some(context) = http.cast::<ngx_http_conf_ctx_t>().as_ref() else {
                 return raw::OK;
             };

@@ -62,6 +62,13 @@ impl Request {
         Millis(unsafe { ngx_current_msec } as u64)
     }
 
+    /// The arguments of the request line.
+    #[cfg(feature = "test-hooks")]
+    pub fn args<'a>(self) -> &'a [u8] {
+        // SAFETY: the request is live, and the text is from its buffer or pool.
+        unsafe { raw::bytes((*self.0).args) }
+    }
+
     /// The value of a zone's key.
     ///
     /// # Errors

@@ -76,8 +76,8 @@ pub unsafe extern "C" fn init_zone(shm_zone: *mut ngx_shm_zone_t, old: *mut c_vo
 }
 
 /// Goes on with the table of the configuration before, which must have had the same key.
-fn take_over(zone: &mut Zone, old: &Zone) -> Result<(), Line> {
-    let mut why = Line::new();
+fn take_over(zone: &mut Zone, old: &Zone) -> Result<(), Box<Line>> {
+    let mut why = Box::new(Line::new());
     if zone.key_text() != old.key_text() {
         why.push(b"uses the \"").push(zone.key_text());
         why.push(b"\" key while previously it used the \"").push(old.key_text()).push(b"\" key");
@@ -98,8 +98,8 @@ fn take_over(zone: &mut Zone, old: &Zone) -> Result<(), Line> {
 }
 
 /// Lays out a new table in all of the zone's memory.
-fn create(shm_zone: &ngx_shm_zone_t, zone: &mut Zone) -> Result<(), Line> {
-    let mut why = Line::new();
+fn create(shm_zone: &ngx_shm_zone_t, zone: &mut Zone) -> Result<(), Box<Line>> {
+    let mut why = Box::new(Line::new());
     let Some(region) = allocate_all(shm_zone) else {
         why.push(b"has no room for a table");
         return Err(why);
