@@ -1,5 +1,13 @@
 //! Reference decisions, row by row: every `*.json` of the folder that `RL_ORACLES` names.
 
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    reason = "a test"
+)]
+
 use std::convert::Infallible;
 use std::path::{Path, PathBuf};
 use std::{env, fs};
