@@ -145,3 +145,91 @@ fn elapsed_ms(last: Millis, now: Millis) -> u64 {
         elapsed.max(0).cast_unsigned()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const RULE: Leaky = Leaky { rate: 10_000, burst: 2000, delay: 1000 };
+
+    #[test]
+    fn timetable() {
+        // Arrival in ms, then the wait in ms, or None if refused (10 r/s, burst=2, delay=1).
+        let traces: &[(&str, &[(u64, Option<u64>)])] = &[
+            (
+                "burst=2 admits three at once",
+                &[(0, Some(0)), (0, Some(0)), (0, Some(100)), (0, None)],
+            ),
+            (
+                "idle time earns no extra burst",
+                &[
+                    (0, Some(0)),
+                    (9_000, Some(0)),
+                    (9_000, Some(0)),
+                    (9_000, Some(100)),
+                    (9_000, None),
+                ],
+            ),
+            ("a clock step back is no time", &[(1_000, Some(0)), (400, Some(0)), (400, Some(100))]),
+        ];
+        for (name, trace) in traces {
+            let mut state = None;
+            for (n, (at, expected)) in trace.iter().enumerate() {
+                let wait = match RULE.judge(state.as_ref(), Millis(at + 100_000), 1) {
+                    Verdict::Accept(admission) => {
+                        state = Some(admission.next);
+                        Some(admission.wait_ms)
+                    }
+                    Verdict::Reject(_) => None,
+                };
+                assert_eq!(wait, *expected, "{name}, request {n}");
+            }
+        }
+    }
+
+    #[test]
+    fn retry_after_is_the_least_wait() {
+        for rate in [16, 1000, 3333, 10_000] {
+            let rule = Leaky { rate, ..RULE };
+            let state = LeakyState { last: Millis(100_000), excess: 1700 };
+            let Verdict::Reject(refusal) = rule.judge(Some(&state), Millis(100_001), 1) else {
+                panic!("{rate}: not refused");
+            };
+            let retry_after_ms = refusal.retry_after_ms.unwrap();
+            let passes = |after: u64| {
+                let now = Millis(100_001 + after);
+                matches!(rule.judge(Some(&state), now, 1), Verdict::Accept(_))
+            };
+            assert!(passes(retry_after_ms), "{rate}");
+            assert!(!passes(retry_after_ms - 1), "{rate}");
+        }
+    }
+
+    #[test]
+    fn a_recovered_record_is_as_good_as_none() {
+        let state = LeakyState { last: Millis(0), excess: 1500 };
+        assert!(!RULE.recovered(&state, Millis(249)));
+        assert_eq!(RULE.charged(&state, Millis(249)), 10);
+        assert!(RULE.recovered(&state, Millis(250)));
+        assert_eq!(RULE.charged(&state, Millis(250)), 0);
+        let now = Millis(250);
+        assert_eq!(RULE.judge(Some(&state), now, 1), RULE.judge(None, now, 1));
+        assert_eq!(RULE.standing(Some(&state), now), RULE.standing(None, now));
+    }
+
+    #[test]
+    fn no_bit_pattern_panics() {
+        for last in [0, 1, u64::MAX, 1 << 63] {
+            for excess in [0, 999, u64::MAX, 1 << 63] {
+                let state = LeakyState { last: Millis(last), excess };
+                for now in [0, 1, u64::MAX, 1 << 63] {
+                    let (state, now) = (Some(&state), Millis(now));
+                    let admission = RULE.charge(state, now, u32::MAX);
+                    assert_eq!(admission.next.excess, admission.excess);
+                    let standing = RULE.standing(state, now);
+                    assert!(standing.remaining <= standing.limit);
+                }
+            }
+        }
+    }
+}
