@@ -152,10 +152,12 @@ mod tests {
 
     const RULE: Leaky = Leaky { rate: 10_000, burst: 2000, delay: 1000 };
 
+    /// Arrival in ms, then the wait in ms, or None if refused (10 r/s, burst=2, delay=1).
+    type Trace = [(u64, Option<u64>)];
+
     #[test]
     fn timetable() {
-        // Arrival in ms, then the wait in ms, or None if refused (10 r/s, burst=2, delay=1).
-        let traces: &[(&str, &[(u64, Option<u64>)])] = &[
+        let traces: &[(&str, &Trace)] = &[
             (
                 "burst=2 admits three at once",
                 &[(0, Some(0)), (0, Some(0)), (0, Some(100)), (0, None)],
