@@ -1,0 +1,319 @@
+package Test::RateLimit;
+
+# What the tests of rl_req share beyond nginx-tests' interface. Works on that interface alone, be it
+# our Test::Nginx or the original.
+#
+# A test writes its configuration once, for limit_req, and gets it twice in one nginx: as written,
+# on port 8080, and migrated to rl_req as a user would do it, on port 8090. The two are the
+# "sides", called by the name of their directive.
+
+use warnings;
+use strict;
+
+use base qw/ Exporter /;
+
+use IO::Select;
+use IO::Socket::INET;
+use Test::More;
+use Test::Nginx qw/ :DEFAULT http_start http_end http_content /;
+use Time::HiRes qw/ sleep time /;
+
+our @EXPORT = qw/
+	migrate write_both write_http is_on_both
+	get ask start status statuses body at_once waits connection address
+	log_of log_lines log_is_calm reload_fully worker_pids wait_until
+/;
+
+my @SIDES = qw/ limit_req rl_req /;
+my %PORT = (limit_req => 8080, rl_req => 8090);
+
+# Longest wait in seconds for anything that should happen.
+my $PATIENCE = 8;
+
+# Some tests write to connections that nginx has closed.
+$SIG{PIPE} = 'IGNORE';
+
+###############################################################################
+
+# The substitutions of the README; and another zone and port, so that there is room for both.
+sub migrate {
+	my ($conf) = @_;
+
+	$conf =~ s/limit_req_zone/rl_zone/g;
+	$conf =~ s/limit_req/rl_req/g;
+	$conf =~ s/\bzone=(?=\w)/zone=rl_/g;
+	$conf =~ s/\b808(\d)\b/809$1/g;
+	return $conf;
+}
+
+# Writes nginx.conf with both sides. Options: `main` and `http`, text that is there once on these
+# levels.
+sub write_both {
+	my ($t, $conf, %once) = @_;
+
+	return write_http($t, ($once{http} || '') . $conf . migrate($conf), $once{main});
+}
+
+# Writes nginx.conf with this in `http`, and perhaps something on the main level.
+sub write_http {
+	my ($t, $http, $main) = @_;
+
+	$main = '' unless defined $main;
+	return $t->write_file_expand('nginx.conf', <<EOF);
+%%TEST_GLOBALS%%
+daemon off;
+$main
+events { }
+http {
+%%TEST_GLOBALS_HTTP%%
+$http
+}
+EOF
+}
+
+# Asks the same of both sides; two tests.
+sub is_on_both {
+	my ($name, $expected, $code) = @_;
+
+	local $Test::Builder::Level = $Test::Builder::Level + 1;
+	is($code->($_), $expected, "$name, $_") for @SIDES;
+}
+
+###############################################################################
+
+# Where a side listens. Instead of a side's name all of these also take a port's number.
+sub address {
+	my ($side) = @_;
+
+	return '127.0.0.1:' . port($PORT{$side} || $side);
+}
+
+# One request of HTTP/1.0.
+sub get {
+	my ($side, $uri, %extra) = @_;
+
+	return http_get($uri, PeerAddr => address($side), %extra);
+}
+
+# One request as it is written.
+sub ask {
+	my ($side, $request, %extra) = @_;
+
+	return http($request, PeerAddr => address($side), %extra);
+}
+
+# A request whose answer is fetched later, by http_end.
+sub start {
+	my ($side, $uri, %extra) = @_;
+
+	return get($side, $uri, start => 1, %extra);
+}
+
+sub status {
+	my ($answer) = @_;
+
+	return defined $answer && $answer =~ m!\AHTTP/1\.[01] (\d{3}) ! ? $1 : 'none';
+}
+
+# Of requests one after the other.
+sub statuses {
+	my ($side, @uris) = @_;
+
+	return join ' ', map { status(get($side, $_)) } @uris;
+}
+
+sub body {
+	my ($answer) = @_;
+
+	my $content = http_content($answer);
+	return defined $content ? $content : 'none';
+}
+
+# Requests at the same time, each on a connection of its own. Returns [status, seconds since the
+# first was sent, answer] of each in the order in which the answers were complete.
+sub at_once {
+	my ($side, @uris) = @_;
+
+	my $began = time();
+	my $open = IO::Select->new();
+	for my $uri (@uris) {
+		my $socket = start($side, $uri) or die "No connection\n";
+		$socket->blocking(0);
+		$open->add($socket);
+		# So that nginx reads them in this order.
+		sleep(0.005);
+	}
+
+	my (%answer, @done);
+	while ($open->count()) {
+		my @ready = $open->can_read($began + $PATIENCE - time()) or last;
+		for my $socket (@ready) {
+			my $answer = \$answer{$socket};
+			$$answer = '' unless defined $$answer;
+			next if sysread $socket, $$answer, 65536, length $$answer;
+			push @done, [ status($$answer), time() - $began, $$answer ];
+			$open->remove($socket);
+		}
+	}
+	return @done, map { [ 'none', time() - $began, '' ] } $open->handles();
+}
+
+# Statuses of what `at_once` returns, each with its wait in whole steps of so many seconds: longer
+# ones belong to a machine that is busy, shorter ones only to rounding.
+sub waits {
+	my ($step, @answers) = @_;
+
+	my $rounding = 0.03;
+	return join ' ', sort map { "$_->[0]+" . int(($_->[1] + $rounding) / $step) } @answers;
+}
+
+# Of HTTP/1.1, for several requests: see below.
+sub connection {
+	my ($side) = @_;
+
+	return Test::RateLimit::Connection->new(address($side));
+}
+
+###############################################################################
+
+# What the error log says of a side's limits: level and message, without time and process, and
+# with the zones named as in the test.
+sub log_of {
+	my ($t, $side) = @_;
+
+	my $zone = $side eq 'rl_req' ? qr/by zone "rl_/ : qr/by zone "(?!rl_)/;
+	return map { s/by zone "rl_/by zone "/r } log_lines($t, $zone);
+}
+
+sub log_lines {
+	my ($t, $lines) = @_;
+
+	return map { s/\A[\d\/]+ [\d:]+ (\[\w+\]) \d+#\d+: (?:\*\d+ )?/$1 /r } grep { /$lines/ }
+		split /\n/, $t->read_file('error.log');
+}
+
+# Nothing beyond what limits say; one test.
+sub log_is_calm {
+	my ($t) = @_;
+
+	local $Test::Builder::Level = $Test::Builder::Level + 1;
+	my $alarming = qr/\[(?:crit|alert|emerg)\]|panicked/;
+	is(join("\n", log_lines($t, $alarming)), '', 'nothing alarming in the log');
+}
+
+###############################################################################
+
+sub wait_until(&;$) {
+	my ($test, $seconds) = @_;
+
+	my $deadline = time() + ($seconds || $PATIENCE);
+	until ($test->()) {
+		return 0 if time() > $deadline;
+		sleep(0.01);
+	}
+	return 1;
+}
+
+sub worker_pids {
+	my ($t) = @_;
+
+	my ($master) = $t->read_file('nginx.pid') =~ /(\d+)/;
+	my @children;
+	for my $name (glob '/proc/[0-9]*/stat') {
+		open my $file, '<', $name or next;
+		my $stat = <$file>;
+		# It may have ended meanwhile.
+		next unless defined $stat && $stat =~ /\A(\d+) \(.*\) (\w) (\d+) /s;
+		push @children, $1 if $3 == $master && $2 ne 'Z';
+	}
+	return sort { $a <=> $b } @children;
+}
+
+# Reloads, and waits until new workers have taken over and the old ones are gone.
+sub reload_fully {
+	my ($t) = @_;
+
+	my %old = map { $_ => 1 } worker_pids($t);
+	$t->reload();
+	return wait_until {
+		my @now = worker_pids($t);
+		@now == keys %old && !grep { $old{$_} } @now;
+	};
+}
+
+###############################################################################
+
+package Test::RateLimit::Connection;
+
+use IO::Select;
+use Time::HiRes qw/ time /;
+
+sub new {
+	my ($class, $address) = @_;
+
+	my $socket = IO::Socket::INET->new(Proto => 'tcp', PeerAddr => $address)
+		or die "Can't connect to nginx: $!\n";
+	return bless { socket => $socket, read => '' }, $class;
+}
+
+sub write {
+	my ($self, $text) = @_;
+
+	$self->{socket}->print($text);
+	return $self;
+}
+
+# Requests without a body, pipelined.
+sub get {
+	my ($self, @uris) = @_;
+
+	return $self->write(join '', map { "GET $_ HTTP/1.1\nHost: localhost\n\n" } @uris);
+}
+
+# The next whole answer, or what there is of it when the time is over or the connection closed.
+sub answer {
+	my ($self, $seconds) = @_;
+
+	my $deadline = time() + ($seconds || $PATIENCE);
+	while (1) {
+		my $length = $self->length_of_first();
+		return substr $self->{read}, 0, $length, '' if $length;
+
+		my $left = $deadline - time();
+		return $self->{read} if $left <= 0
+			|| !IO::Select->new($self->{socket})->can_read($left)
+			|| !sysread $self->{socket}, $self->{read}, 65536, length $self->{read};
+	}
+}
+
+# Of the first answer, 0 unless all of it is there.
+sub length_of_first {
+	my ($self) = @_;
+
+	my $read = $self->{read};
+	return 0 unless $read =~ /\A(.*?\x0d\x0a\x0d\x0a)/s;
+	my ($head, $length) = ($1, length $1);
+
+	if ($head =~ /^Transfer-Encoding:\s*chunked/mi) {
+		while (substr($read, $length) =~ /\A([0-9a-f]+)\x0d\x0a/i) {
+			my $size = hex $1;
+			$length += length($1) + 2 + $size + 2;
+			return 0 if length $read < $length;
+			return $length if $size == 0;
+		}
+		return 0;
+	}
+
+	$length += $1 if $head =~ /^Content-Length:\s*(\d+)/mi;
+	return length $read >= $length ? $length : 0;
+}
+
+sub close {
+	my ($self) = @_;
+
+	$self->{socket}->close();
+}
+
+###############################################################################
+
+1;
