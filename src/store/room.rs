@@ -1,7 +1,7 @@
 //! Where a new key goes: a free slot, a recovered one, one that a resident makes free by moving
 //! to its other bucket, or, in a full zone, that of the record with the least to lose.
 
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{compiler_fence, Ordering};
 
 use super::counters::Counter;
 use super::hash::KeyHash;
@@ -45,6 +45,9 @@ impl<R: Record> Table<R> {
             return false;
         }
         locked.bucket.set_tag(slot, 0);
+        // A store with `Release` lets later ones move before it. Nothing but the compiler could do
+        // that here: a killed process has executed its stores in order.
+        compiler_fence(Ordering::Release);
         self.set_state(locked.bucket, slot, state);
         let mine = locked.held.is_mine();
         if mine {
