@@ -1,0 +1,143 @@
+/*
+ * Drives the unmodified limit_req module through its request handler, with a request that has
+ * just what the handler touches. Its functions are static, so the module is included.
+ */
+
+#include "ngx_http_limit_req_module.c"
+#include "shim.h"
+
+#define ZONE_SIZE  (256 * 1024)
+
+struct stock_zone {
+    ngx_shm_zone_t            shm;
+    ngx_http_limit_req_ctx_t  ctx;
+    char                      name[24];
+};
+
+static ngx_log_t    log_sink;
+static ngx_cycle_t  cycle;
+static char        *line;
+
+static void
+keep_line(ngx_log_t *log, ngx_uint_t level, u_char *buf, size_t len)
+{
+    len = ngx_min(len, 511);
+    ngx_memcpy(line, buf, len);
+    line[len] = '\0';
+}
+
+void
+stock_init(void)
+{
+    log_sink.log_level = NGX_LOG_INFO;
+    log_sink.writer = keep_line;
+    cycle.log = &log_sink;
+    ngx_cycle = &cycle;
+    ngx_pagesize = 4096;
+    ngx_pagesize_shift = 12;
+    ngx_cacheline_size = 64;
+    ngx_ncpu = 1;
+    ngx_use_stderr = 0;
+    ngx_pid = ngx_getpid();
+    ngx_queue_init(&ngx_posted_events);
+    ngx_event_timer_init(&log_sink);
+    ngx_slab_sizes_init();
+    ngx_crc32_table_init();
+}
+
+stock_zone_t *
+stock_zone_new(uintptr_t number, uintptr_t rate)
+{
+    stock_zone_t     *zone = calloc(1, sizeof(stock_zone_t));
+    ngx_slab_pool_t  *pool = ngx_memalign(4096, ZONE_SIZE, &log_sink);
+
+    ngx_memzero(pool, ZONE_SIZE);
+    pool->end = (u_char *) pool + ZONE_SIZE;
+    pool->min_shift = 3;
+    pool->addr = (u_char *) pool;
+    ngx_shmtx_create(&pool->mutex, &pool->lock, NULL);
+    ngx_slab_init(pool);
+
+    zone->ctx.rate = rate;
+    zone->shm.data = &zone->ctx;
+    zone->shm.shm.addr = (u_char *) pool;
+    zone->shm.shm.log = &log_sink;
+    zone->shm.shm.name.data = (u_char *) zone->name;
+    zone->shm.shm.name.len = sprintf(zone->name, "%lu", (unsigned long) number);
+    if (ngx_http_limit_req_init_zone(&zone->shm, NULL) != NGX_OK) {
+        abort();
+    }
+    return zone;
+}
+
+void
+stock_zone_free(stock_zone_t *zone)
+{
+    free(zone->shm.shm.addr);
+    free(zone);
+}
+
+int
+stock_zone_has(stock_zone_t *zone, const uint8_t *key, size_t len)
+{
+    ngx_queue_t                *q, *queue = &zone->ctx.sh->queue;
+    ngx_http_limit_req_node_t  *node;
+
+    for (q = ngx_queue_head(queue); q != ngx_queue_sentinel(queue); q = ngx_queue_next(q)) {
+        node = ngx_queue_data(q, ngx_http_limit_req_node_t, queue);
+        if (node->len == len && ngx_memcmp(node->data, key, len) == 0) {
+            return 1;
+        }
+    }
+    return 0;
+}
+
+void
+stock_decide(const stock_limit_t *given, size_t n, uintptr_t now, stock_outcome_t *outcome)
+{
+    ngx_uint_t                  i;
+    ngx_event_t                 rev, wev;
+    ngx_connection_t            c;
+    ngx_http_request_t          r;
+    ngx_http_limit_req_conf_t   conf;
+    ngx_http_limit_req_limit_t  limits[3];
+    void                       *loc_conf[1] = { &conf };
+
+    ngx_memzero(&rev, sizeof(rev));
+    ngx_memzero(&wev, sizeof(wev));
+    ngx_memzero(&c, sizeof(c));
+    ngx_memzero(&r, sizeof(r));
+    ngx_memzero(&conf, sizeof(conf));
+    for (i = 0; i < n; i++) {
+        given[i].zone->ctx.key.value.data = (u_char *) given[i].key;
+        given[i].zone->ctx.key.value.len = given[i].key_len;
+        limits[i].shm_zone = &given[i].zone->shm;
+        limits[i].burst = given[i].burst;
+        limits[i].delay = given[i].delay;
+    }
+    conf.limits.elts = limits;
+    conf.limits.nelts = n;
+    conf.limit_log_level = NGX_LOG_ERR;
+    conf.delay_log_level = NGX_LOG_WARN;
+    conf.status_code = 503;
+    rev.ready = 1;
+    rev.log = wev.log = c.log = &log_sink;
+    rev.data = wev.data = &c;
+    c.read = &rev;
+    c.write = &wev;
+    r.connection = &c;
+    r.main = &r;
+    r.loc_conf = loc_conf;
+    ngx_http_limit_req_module.ctx_index = 0;
+    ngx_current_msec = now;
+
+    line = outcome->line;
+    line[0] = '\0';
+    outcome->wait = 0;
+    outcome->rc = ngx_http_limit_req_handler(&r);
+    if (outcome->rc == NGX_AGAIN) {
+        outcome->wait = wev.timer.key - now;
+        ngx_del_timer(&wev);
+        ngx_delete_posted_event(&rev);
+    }
+}

@@ -1,0 +1,27 @@
+/* What the differential test calls: stock limit_req, driven through its own handler. */
+
+#include <stddef.h>
+#include <stdint.h>
+
+typedef struct stock_zone stock_zone_t;
+
+typedef struct {
+    stock_zone_t   *zone;
+    uintptr_t       burst;    /* in 1/1000 request */
+    uintptr_t       delay;    /* in 1/1000 request */
+    const uint8_t  *key;
+    size_t          key_len;
+} stock_limit_t;
+
+typedef struct {
+    intptr_t   rc;       /* what the handler returned */
+    uintptr_t  wait;     /* in ms */
+    char       line[512];    /* the line it logged, if any */
+} stock_outcome_t;
+
+void stock_init(void);
+stock_zone_t *stock_zone_new(uintptr_t number, uintptr_t rate);
+void stock_zone_free(stock_zone_t *zone);
+int stock_zone_has(stock_zone_t *zone, const uint8_t *key, size_t len);
+void stock_decide(const stock_limit_t *limits, size_t n, uintptr_t now,
+    stock_outcome_t *outcome);
