@@ -9,6 +9,9 @@ fn main() {
 
 #[cfg(feature = "vendored")]
 mod stock {
+    // A build script may end in a panic: cargo shows it.
+    #![allow(clippy::expect_used)]
+
     use std::env;
     use std::path::{Path, PathBuf};
     use std::process::Command;
