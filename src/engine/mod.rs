@@ -147,3 +147,114 @@ impl<M: Meter, E, K: FnMut(&M) -> Result<Option<KeyHash>, E>> Request<'_, M, K> 
         })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::cell::RefCell;
+
+    use super::*;
+    use crate::store::Secret;
+
+    /// A limit that says what it is told to, and writes down what it is asked.
+    struct Scripted<'a> {
+        name: &'static str,
+        says: Judgement,
+        diary: &'a RefCell<Vec<String>>,
+    }
+
+    impl Scripted<'_> {
+        fn note(&self, what: &str) {
+            self.diary.borrow_mut().push(format!("{what} {}", self.name));
+        }
+    }
+
+    impl Meter for Scripted<'_> {
+        fn judge(&self, _: KeyHash, _: Millis) -> Judgement {
+            self.note("judge");
+            self.says
+        }
+
+        fn take(&self, _: KeyHash, _: Millis) -> Judgement {
+            self.note("take");
+            self.says
+        }
+
+        fn charge(&self, _: KeyHash, _: Millis) -> Hold {
+            self.note("charge");
+            match self.says {
+                Judgement::Accept(hold) => hold,
+                Judgement::Reject { .. } => Hold::default(),
+            }
+        }
+
+        fn count(&self, counter: Counter) {
+            self.note(&format!("{counter:?}"));
+        }
+    }
+
+    fn accept(wait_ms: u64) -> Judgement {
+        Judgement::Accept(Hold { wait_ms, excess: wait_ms })
+    }
+
+    /// Decides with limits a, b, c; a limit that says `None` has an empty key.
+    fn run(mode: Mode, says: &[Option<Judgement>]) -> (Outcome, String) {
+        let diary = RefCell::default();
+        let limits: Vec<_> = ["a", "b", "c"]
+            .into_iter()
+            .zip(says)
+            .map(|(name, says)| Scripted {
+                name,
+                says: says.unwrap_or(Judgement::Reject { excess: 0 }),
+                diary: &diary,
+            })
+            .collect();
+        let key = KeyHash::of(Secret::known([1, 2]), b"key");
+        let outcome = decide(&limits, mode, Millis(0), |limit: &Scripted<'_>| {
+            let n = limits.iter().position(|other| other.name == limit.name).unwrap();
+            Ok::<_, ()>(says[n].map(|_| key))
+        });
+        (outcome.unwrap(), diary.take().join(", "))
+    }
+
+    #[test]
+    fn the_last_is_taken_and_the_earlier_are_charged_in_reverse() {
+        let says = [Some(accept(0)), Some(accept(0)), Some(accept(0))];
+        let (outcome, diary) = run(Mode::Enforce, &says);
+        assert_eq!(outcome, Outcome::Pass);
+        assert_eq!(
+            diary,
+            "judge a, judge b, take c, Passed c, charge b, Passed b, charge a, Passed a"
+        );
+    }
+
+    #[test]
+    fn the_first_refusal_decides_and_nothing_is_charged() {
+        let no = Some(Judgement::Reject { excess: 7 });
+        let (outcome, diary) = run(Mode::DryRun, &[Some(accept(5)), no, no]);
+        assert_eq!(outcome, Outcome::Reject { limit: 1, excess: 7 });
+        assert_eq!(diary, "judge a, judge b, RejectedDryRun b");
+    }
+
+    #[test]
+    fn the_longest_wait_wins_and_on_a_tie_the_later_limit() {
+        let delay = |limit, wait_ms| Outcome::Delay { limit, wait_ms, excess: wait_ms };
+        for (says, expected) in [
+            ([3, 9, 4], delay(1, 9)),
+            ([9, 9, 4], delay(1, 9)),
+            ([9, 0, 9], delay(2, 9)),
+            ([9, 0, 0], delay(0, 9)),
+        ] {
+            let (outcome, _) = run(Mode::Enforce, &says.map(|wait| Some(accept(wait))));
+            assert_eq!(outcome, expected, "{says:?}");
+        }
+    }
+
+    #[test]
+    fn empty_keys_are_skipped() {
+        assert_eq!(run(Mode::Enforce, &[None, None]), (Outcome::Unlimited, String::new()));
+        assert_eq!(run(Mode::Enforce, &[]), (Outcome::Unlimited, String::new()));
+        let (outcome, diary) = run(Mode::Enforce, &[Some(accept(2)), None]);
+        assert_eq!(outcome, Outcome::Delay { limit: 0, wait_ms: 2, excess: 2 });
+        assert_eq!(diary, "judge a, charge a, Delayed a", "although the last is skipped");
+    }
+}

@@ -25,9 +25,13 @@ use ngx::ngx_string;
 
 use super::conf::{LocConf, MainConf};
 use super::guard::guard;
+#[cfg(feature = "test-hooks")]
+use super::log;
 use super::request::Request;
 use super::zone::Zone;
 use super::{directives, handler, raw, variables};
+#[cfg(feature = "test-hooks")]
+use crate::report::Line;
 
 /// The module, under the name that nginx looks for.
 #[no_mangle]
@@ -186,6 +190,8 @@ unsafe extern "C" fn postconfiguration(cf: *mut ngx_conf_t) -> ngx_int_t {
             if !directives::check_uses(cf) {
                 return raw::ERROR;
             }
+            #[cfg(feature = "test-hooks")]
+            log::write((*cf).log, raw::LOG_WARN, Line::new().push(TEST_BUILD));
             let context = (*cf).ctx.cast::<ngx_http_conf_ctx_t>();
             let core_index = ngx_http_core_module.ctx_index;
             let core = (*(*context).main_conf.add(core_index)).cast::<ngx_http_core_main_conf_t>();
@@ -203,6 +209,10 @@ unsafe extern "C" fn postconfiguration(cf: *mut ngx_conf_t) -> ngx_int_t {
         raw::OK
     })
 }
+
+/// `make install` finds this text in a build that must not be installed.
+#[cfg(feature = "test-hooks")]
+const TEST_BUILD: &[u8] = b"ngx_http_rl: test build, a request can stop a worker";
 
 /// Called by nginx for every request in the preaccess phase.
 unsafe extern "C" fn on_preaccess(r: *mut ngx_http_request_t) -> ngx_int_t {

@@ -33,7 +33,7 @@ pub struct KeyHash(pub(super) u64);
 impl KeyHash {
     /// The hash of a key under a secret.
     #[inline]
-    pub(super) fn of(secret: Secret, key: &[u8]) -> Self {
+    pub(crate) fn of(secret: Secret, key: &[u8]) -> Self {
         let Secret([k0, k1]) = secret;
         Self::from_hash(SipHasher13::new_with_keys(k0, k1).hash(key))
     }
