@@ -259,13 +259,17 @@ sub run {
 		: ('-g', "pid $testdir/nginx.pid; error_log $testdir/error.log debug;");
 
 	unlink "$testdir/nginx.pid";
-	my $pid = start($NGINX, '-p', "$testdir/", '-c', 'nginx.conf', '-e', 'error.log', @globals);
+	# As nginx itself does once it has read its configuration.
+	my $pid = start(sub {
+		open STDERR, '>>', "$testdir/error.log" or die "Can't open error.log: $!\n";
+		exec { $NGINX } $NGINX, '-p', "$testdir/", '-c', 'nginx.conf', '-e', 'error.log', @globals;
+	});
 
 	# nginx listens before it writes the file.
 	if (!$self->waitforfile("$testdir/nginx.pid", $pid)) {
 		kill 'TERM', $pid;
 		my $log = eval { $self->read_file('error.log') } || '';
-		Test::More::diag($1) while $log =~ /(.*\[(?:emerg|alert)\].*)/g;
+		Test::More::diag($1) while $log =~ /^(nginx: .*\[(?:emerg|alert)\].*)/mg;
 		die "Can't start nginx\n";
 	}
 

@@ -14,6 +14,7 @@ use base qw/ Exporter /;
 
 use IO::Select;
 use IO::Socket::INET;
+use POSIX qw//;
 use Test::More;
 use Test::Nginx qw/ :DEFAULT http_start http_end http_content /;
 use Time::HiRes qw/ sleep time /;
@@ -21,7 +22,7 @@ use Time::HiRes qw/ sleep time /;
 our @EXPORT = qw/
 	migrate write_both write_http is_on_both
 	get ask start status statuses body at_once waits connection address
-	log_of log_lines log_is_calm reload_fully worker_pids wait_until
+	log_of log_lines access_log_of log_is_calm reload_fully worker_pids wait_until
 /;
 
 my @SIDES = qw/ limit_req rl_req /;
@@ -71,12 +72,35 @@ $http
 EOF
 }
 
-# Asks the same of both sides; two tests.
+# Asks the same of both sides; two tests. The code runs in a process for each side, so that nobody
+# has to wait twice.
 sub is_on_both {
 	my ($name, $expected, $code) = @_;
 
 	local $Test::Builder::Level = $Test::Builder::Level + 1;
-	is($code->($_), $expected, "$name, $_") for @SIDES;
+	my %asked = map { $_ => in_child($code, $_) } @SIDES;
+	for my $side (@SIDES) {
+		my $from = $asked{$side};
+		local $/;
+		is(<$from>, $expected, "$name, $side");
+		close $from;
+	}
+}
+
+# Where to read what the code returns.
+sub in_child {
+	my ($code, @args) = @_;
+
+	STDOUT->flush();
+	my $pid = open my $from, '-|';
+	die "Can't fork: $!\n" unless defined $pid;
+	return $from if $pid;
+
+	my $result = eval { $code->(@args) };
+	print STDOUT defined $result ? $result : "died: $@";
+	STDOUT->flush();
+	# Not `exit`: the END of the test is its parent's business.
+	POSIX::_exit(0);
 }
 
 ###############################################################################
@@ -176,6 +200,19 @@ sub connection {
 
 ###############################################################################
 
+sub wait_until(&;$) {
+	my ($test, $seconds) = @_;
+
+	my $deadline = time() + ($seconds || $PATIENCE);
+	until ($test->()) {
+		return 0 if time() > $deadline;
+		sleep(0.01);
+	}
+	return 1;
+}
+
+###############################################################################
+
 # What the error log says of a side's limits: level and message, without time and process, and
 # with the zones named as in the test.
 sub log_of {
@@ -192,6 +229,19 @@ sub log_lines {
 		split /\n/, $t->read_file('error.log');
 }
 
+# Lines of a side's own access log that match, once there are so many: nginx writes them after the
+# answer. Not waited for longer than a client would notice.
+sub access_log_of {
+	my ($t, $side, $match, $count) = @_;
+
+	my @lines;
+	wait_until {
+		@lines = grep { /$match/ } split /\n/, $t->read_file("$side.log");
+		@lines >= $count;
+	} 2;
+	return @lines;
+}
+
 # Nothing beyond what limits say; one test.
 sub log_is_calm {
 	my ($t) = @_;
@@ -202,17 +252,6 @@ sub log_is_calm {
 }
 
 ###############################################################################
-
-sub wait_until(&;$) {
-	my ($test, $seconds) = @_;
-
-	my $deadline = time() + ($seconds || $PATIENCE);
-	until ($test->()) {
-		return 0 if time() > $deadline;
-		sleep(0.01);
-	}
-	return 1;
-}
 
 sub worker_pids {
 	my ($t) = @_;
@@ -290,22 +329,27 @@ sub answer {
 sub length_of_first {
 	my ($self) = @_;
 
-	my $read = $self->{read};
-	return 0 unless $read =~ /\A(.*?\x0d\x0a\x0d\x0a)/s;
-	my ($head, $length) = ($1, length $1);
+	my $end = index $self->{read}, "\x0d\x0a\x0d\x0a";
+	return 0 if $end < 0;
+	my ($head, $length) = (substr($self->{read}, 0, $end + 2), $end + 4);
 
-	if ($head =~ /^Transfer-Encoding:\s*chunked/mi) {
-		while (substr($read, $length) =~ /\A([0-9a-f]+)\x0d\x0a/i) {
-			my $size = hex $1;
-			$length += length($1) + 2 + $size + 2;
-			return 0 if length $read < $length;
-			return $length if $size == 0;
-		}
-		return 0;
+	if ($head !~ /^Transfer-Encoding:\s*chunked/mi) {
+		$length += $1 if $head =~ /^Content-Length:\s*(\d+)/mi;
+		return length $self->{read} >= $length ? $length : 0;
 	}
 
-	$length += $1 if $head =~ /^Content-Length:\s*(\d+)/mi;
-	return length $read >= $length ? $length : 0;
+	# Goes on at the chunk that was not whole the last time.
+	$length = $self->{chunk} if $self->{chunk};
+	while (substr($self->{read}, $length, 20) =~ /\A([0-9a-f]+)\x0d\x0a/i) {
+		my $next = $length + length($1) + 2 + hex($1) + 2;
+		last if length $self->{read} < $next;
+		$length = $next;
+		next if hex $1;
+		delete $self->{chunk};
+		return $length;
+	}
+	$self->{chunk} = $length;
+	return 0;
 }
 
 sub close {
