@@ -37,7 +37,7 @@ is_on_both('refusals change nothing', '200 200 503', sub {
 	my $dry = statuses($side, '/dry.html?k=b', '/dry.html?k=b');
 	return "$dry " . statuses($side, '/enforced.html?k=b');
 });
-is_on_both('log', <<'EOF', sub { join '', map { "$_\n" } masked(shift) });
+is_on_both('log', <<'EOF', sub { join '', map { "$_\n" } masked($t, shift) });
 [warn] delaying request, dry run, excess: N, by zone "z"
 [error] limiting requests, dry run, excess: N by zone "z"
 [error] limiting requests, dry run, excess: N by zone "z"
@@ -51,7 +51,7 @@ log_is_calm($t);
 ###############################################################################
 
 sub masked {
-	my ($side) = @_;
+	my ($t, $side) = @_;
 	return map { s/excess: \d+\.\d{3}/excess: N/r =~ s/, client: .*//r } log_of($t, $side);
 }
 

@@ -62,14 +62,14 @@ is_on_both('reject', '[error] limiting requests, excess: N by zone "reject",'
 	. ' request: "GET /reject.html?k=a HTTP/1.0", host: "localhost"', sub {
 	my ($side) = @_;
 	get($side, '/reject.html?k=a') for 1 .. 2;
-	return masked($side, '"reject"');
+	return masked($t, $side, '"reject"');
 });
 is_on_both('delay', '[warn] delaying request, excess: N, by zone "delay",'
 	. ' client: 127.0.0.1, server: localhost,'
 	. ' request: "GET /delay.html?k=a HTTP/1.0", host: "localhost"', sub {
 	my ($side) = @_;
 	get($side, '/delay.html?k=a') for 1 .. 2;
-	return masked($side, '"delay"');
+	return masked($t, $side, '"delay"');
 });
 
 is_on_both('quotes in a request', '[error] limiting requests, excess: N by zone "reject",'
@@ -78,7 +78,7 @@ is_on_both('quotes in a request', '[error] limiting requests, excess: N by zone 
 	my ($side) = @_;
 	my $request = qq{GET /reject.html?k="x HTTP/1.1\nHost: a\nReferer: "r\nConnection: close\n\n};
 	ask($side, $request) for 1 .. 2;
-	return masked($side, 'k="x');
+	return masked($t, $side, 'k="x');
 });
 
 # The excess of the first refusal is one request less what has drained since.
@@ -92,7 +92,7 @@ log_is_calm($t);
 ###############################################################################
 
 sub masked {
-	my ($side, $what) = @_;
+	my ($t, $side, $what) = @_;
 	return join "\n", map { s/excess: \d\.\d{3}/excess: N/r } grep { /$what/ } log_of($t, $side);
 }
 

@@ -265,7 +265,9 @@ sub worker_pids {
 		next unless defined $stat && $stat =~ /\A(\d+) \(.*\) (\w) (\d+) /s;
 		push @children, $1 if $3 == $master && $2 ne 'Z';
 	}
-	return sort { $a <=> $b } @children;
+	# Not the sorting itself, which has no value as a number.
+	@children = sort { $a <=> $b } @children;
+	return @children;
 }
 
 # Reloads, and waits until new workers have taken over and the old ones are gone.

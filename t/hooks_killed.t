@@ -1,0 +1,70 @@
+#!/usr/bin/perl
+
+# A worker that is killed inside the table's lock: the others go on at once.
+
+use warnings;
+use strict;
+
+use Test::More;
+
+use Test::Nginx qw/ :DEFAULT http_end /;
+use Test::RateLimit;
+
+use Time::HiRes qw/ time /;
+
+###############################################################################
+
+# Only a module that was built with the feature `test-hooks` stops on request.
+plan(skip_all => 'no module with test hooks (TEST_RL_HOOKS)') unless $ENV{TEST_RL_HOOKS};
+
+my $t = Test::Nginx->new()->has(qw/http/)->plan(8);
+
+write_http($t, <<'EOF', 'worker_processes 2;');
+rl_zone $arg_k zone=z:1m rate=1r/m;
+server {
+    listen 127.0.0.1:8080;
+    add_header X-Worker $pid always;
+    location /a.html { rl_req zone=z burst=1 nodelay; }
+    location /free.html { }
+}
+EOF
+
+$t->write_file($_, 'served') for qw/ a.html free.html /;
+$t->todo_alerts()->run();
+
+###############################################################################
+
+# Once where the key is new, once where it is known.
+for my $key (qw/ new known /) {
+	is(statuses(8080, '/a.html?k=known'), '200', 'a key') if $key eq 'known';
+
+	my ($held, $client) = hold($t, "/a.html?k=$key");
+	ok($held, "a worker is inside the lock, $key");
+
+	my $began = time();
+	kill 'KILL', $held;
+	my $status = statuses(8080, "/a.html?k=$key");
+	# 0.1 s are asked for; a machine may be busy.
+	cmp_ok(time() - $began, '<', 0.3, 'another worker answers');
+	is($status, '200', 'and lets the request pass');
+	close $client;
+}
+
+# Of the request that never returned nothing may be charged, or all.
+like(statuses(8080, ('/a.html?k=known') x 3), qr/^(?:200 )?503 503(?: 503)?$/, 'limited as before');
+
+###############################################################################
+
+# A request with this argument never returns from the table, nor does its worker: returns that
+# worker and the client, which waits.
+sub hold {
+	my ($t, $uri) = @_;
+	my $client = start(8080, "$uri&rl_hold=1");
+	# Until it has got there; a worker that sleeps accepts nothing more.
+	select undef, undef, undef, 0.2;
+	my ($other) = get(8080, '/free.html') =~ /^X-Worker: (\d+)/m;
+	my ($held) = grep { $_ != $other } worker_pids($t);
+	return ($held, $client);
+}
+
+###############################################################################

@@ -1,0 +1,78 @@
+#!/usr/bin/perl
+
+# A worker that is stopped inside the table's lock, and may go on at any time: the others wait for it
+# only for a moment, once, and let the requests pass that they cannot judge.
+
+use warnings;
+use strict;
+
+use Test::More;
+
+use Test::Nginx qw/ :DEFAULT http_end /;
+use Test::RateLimit;
+
+use Time::HiRes qw/ time /;
+
+###############################################################################
+
+# Only a module that was built with the feature `test-hooks` stops on request.
+plan(skip_all => 'no module with test hooks (TEST_RL_HOOKS)') unless $ENV{TEST_RL_HOOKS};
+
+my $t = Test::Nginx->new()->has(qw/http/)->plan(14);
+
+write_http($t, <<'EOF', 'worker_processes 2;');
+rl_zone $arg_k zone=z:1m rate=1r/m;
+server {
+    listen 127.0.0.1:8080;
+    add_header X-Worker $pid always;
+    location /a.html { rl_req zone=z burst=1 nodelay; }
+    location /free.html { }
+}
+EOF
+
+$t->write_file($_, 'served') for qw/ a.html free.html /;
+$t->todo_alerts()->run();
+
+###############################################################################
+
+is(statuses(8080, ('/a.html?k=key') x 3), '200 200 503', 'a client at its limit');
+is(statuses(8080, ('/a.html?k=other') x 3), '200 200 503', 'another one');
+
+my ($held, $client) = hold($t, '/a.html?k=key');
+ok($held, 'a worker is inside the lock');
+
+for my $signal (qw/ STOP CONT /) {
+	kill $signal, $held;
+
+	my $began = time();
+	my $first = statuses(8080, '/a.html?k=key');
+	# 0.05 s are the bound of a decision; a machine may be busy.
+	cmp_ok(time() - $began, '<', 0.5, "answered after a bounded wait, $signal");
+	is($first, '200', 'not judged');
+
+	$began = time();
+	is(statuses(8080, ('/a.html?k=key') x 20), join(' ', ('200') x 20), 'nor are the next ones');
+	cmp_ok(time() - $began, '<', 0.9, 'for which nobody waits again');
+
+	is(statuses(8080, '/a.html?k=other'), '503', 'others are limited as before');
+}
+
+kill 'KILL', $held;
+ok(wait_until { statuses(8080, '/a.html?k=key') eq '503' }, 'limited again when it is dead');
+close $client;
+
+###############################################################################
+
+# A request with this argument never returns from the table, nor does its worker: returns that
+# worker and the client, which waits.
+sub hold {
+	my ($t, $uri) = @_;
+	my $client = start(8080, "$uri&rl_hold=1");
+	# Until it has got there; a worker that sleeps accepts nothing more.
+	select undef, undef, undef, 0.2;
+	my ($other) = get(8080, '/free.html') =~ /^X-Worker: (\d+)/m;
+	my ($held) = grep { $_ != $other } worker_pids($t);
+	return ($held, $client);
+}
+
+###############################################################################

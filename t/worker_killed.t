@@ -1,0 +1,73 @@
+#!/usr/bin/perl
+
+# A worker that is killed while it works leaves nothing that would stop the others, and what has been
+# charged stays so.
+
+use warnings;
+use strict;
+
+use Test::More;
+
+use Test::Nginx;
+use Test::RateLimit;
+use Time::HiRes qw/ time /;
+
+###############################################################################
+
+my $t = Test::Nginx->new()->has(qw/http/)->plan(8);
+
+write_http($t, <<'EOF', 'worker_processes 2;');
+error_log %%TESTDIR%%/error.log info;
+rl_zone $arg_k zone=z:1m rate=1r/m;
+server {
+    listen 127.0.0.1:8080;
+    keepalive_requests 100000;
+    location /a.html { rl_req zone=z burst=5 nodelay; }
+}
+EOF
+
+$t->write_file('a.html', 'served');
+$t->todo_alerts()->run();
+
+###############################################################################
+
+is(statuses(8080, ('/a.html?k=victim') x 7), '200 200 200 200 200 200 503', 'a client at its limit');
+
+# Clients of few keys and of many; they come again when their connection breaks.
+for my $number (1 .. 4) {
+	$t->run_daemon(sub {
+		my @uris = map { '/a.html?k=' . ($number % 2 ? $_ % 3 : int rand 10000) } 1 .. 50;
+		while (1) {
+			my $client = eval { connection(8080) } or next;
+			do { $client->get(@uris) } until grep { status($client->answer()) eq 'none' } @uris;
+		}
+	});
+}
+
+my $killed = 0;
+for (1 .. 20) {
+	select undef, undef, undef, 0.05;
+	my @workers = worker_pids($t);
+	$killed += kill 'KILL', $workers[rand @workers] if @workers;
+}
+cmp_ok($killed, '>=', 15, 'workers killed under load');
+$t->stop_daemons();
+
+ok(wait_until { worker_pids($t) == 2 }, 'master has started others');
+
+# Many keys, so that all parts of the table are asked, by many connections, so that both workers are.
+my @slow;
+for my $number (1 .. 2000) {
+	my $began = time();
+	my $status = statuses(8080, "/a.html?k=$number");
+	push @slow, "$number: $status" if $status !~ /^(200|503)$/ || time() - $began > 1;
+}
+is("@slow", '', 'every key is answered soon');
+is(statuses(8080, '/a.html?k=victim'), '503', 'the client is still limited');
+is(statuses(8080, ('/a.html?k=new') x 7), '200 200 200 200 200 200 503', 'so is a new one');
+
+my @alerts = grep { !/worker process \d+ exited on signal 9/ } log_lines($t, qr/\[alert\]/);
+is(join("\n", @alerts), '', 'no other alerts');
+is(join("\n", log_lines($t, qr/\[(?:crit|emerg)\]|panicked/)), '', 'nothing else alarming in the log');
+
+###############################################################################
