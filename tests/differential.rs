@@ -1,6 +1,13 @@
-//! The engine against the unmodified C module, decision by decision.
+//! The engine against the unmodified C module, decision by decision: return code, wait, status
+//! variable, log line (which has excess and zone), and what either side keeps of the keys.
 //!
 //! `RL_SEED` replays a run, `RL_LONG=1` makes it ten times as long.
+//!
+//! | file | what |
+//! |---|---|
+//! | `differential/case` | random zones, limits, keys and clocks |
+//! | `differential/tally` | what has been met |
+//! | `stock` | the C module behind a shim (unsafe) |
 #![cfg(feature = "vendored")]
 #![allow(
     clippy::unwrap_used,
@@ -11,155 +18,201 @@
 )]
 
 use std::convert::Infallible;
-use std::env;
 
+use case::{Case, Request};
 use fastrand::Rng;
 use ngx_http_rl::engine::{decide, Metered, Mode, Outcome};
 use ngx_http_rl::limit::{Leaky, LeakyState, Millis};
-use ngx_http_rl::report;
-use ngx_http_rl::store::{Table, Worth};
+use ngx_http_rl::report::{self, Status};
+use ngx_http_rl::store::{Counter, Table, Worth};
+use stock::Told;
 use support::memory::Memory;
+use tally::Tally;
 
+#[path = "differential/case.rs"]
+mod case;
 #[path = "stock/mod.rs"]
 mod stock;
 mod support;
+#[path = "differential/tally.rs"]
+mod tally;
 
 /// Decisions in one case, all on the same zones.
 const ROWS: usize = 500;
 
-/// Keys of a zone: few, so that they meet again.
-const KEYS: usize = 6;
+/// How many of them are shown if one differs.
+const SHOWN: usize = 10;
+
+/// Enough for the keys of a case: no record may be evicted.
+const BUCKETS: usize = 64;
 
 #[test]
 fn a_million_decisions_are_those_of_stock() {
-    let seed = env::var("RL_SEED").map_or_else(|_| fastrand::u64(..), |seed| seed.parse().unwrap());
-    println!("RL_SEED={seed}");
-    let long = env::var_os("RL_LONG").is_some_and(|value| value != "0");
-    let cases = if long { 20_000 } else { 2_000 };
-    let mut rng = Rng::with_seed(seed);
-    let mut expired = 0;
+    let seed = support::seed("differential");
+    let cases = if support::scale() > 1 { 20_000 } else { 2_000 };
+    let mut tally = Tally::default();
     for case in 0..cases {
-        expired += Case::random(&mut rng).run(&mut rng, case);
+        // A seed for each case: the one that fails is the first one of a run from its own seed.
+        let seed = seed.wrapping_add(case);
+        let mut rng = Rng::with_seed(seed);
+        let case = Case::random(&mut rng);
+        if let Err(why) = run(&case, &mut rng, &mut tally) {
+            panic!("RL_SEED={seed} has it in its first case\n{}\n{why}", case.describe());
+        }
     }
-    println!("{} decisions, stock dropped {expired} idle keys", cases * ROWS);
+    tally.print();
+    assert_eq!(tally.decisions, cases * ROWS as u64);
 }
 
-struct Case {
-    rules: Vec<Leaky>,
-    memory: Vec<Memory>,
-    keys: Vec<Vec<u8>>,
-    now: u64,
+/// One zone on both sides.
+struct Zone {
+    stock: stock::Zone,
+    table: Table<LeakyState>,
+    _memory: Memory,
 }
 
-impl Case {
-    fn random(rng: &mut Rng) -> Self {
-        let zones = rng.usize(1..=3);
-        let rules = (0..zones).map(|_| random_rule(rng)).collect();
-        let keys = (0..KEYS).map(|n| vec![b'a' + n as u8; rng.usize(1..80)]).collect();
-        Self {
-            rules,
-            memory: (0..zones).map(|_| Memory::zeroed(1 << 15)).collect(),
-            keys,
-            now: rng.u64(1_000_000_000..1 << 41),
-        }
-    }
-
-    /// Returns how many idle keys stock dropped.
-    fn run(mut self, rng: &mut Rng, case: usize) -> usize {
-        let tables: Vec<Table<LeakyState>> = self.memory.iter().map(|m| m.create(7)).collect();
-        let zones: Vec<_> =
-            self.rules.iter().enumerate().map(|(n, rule)| stock::Zone::new(n, rule.rate)).collect();
-        let limits: Vec<_> = self
-            .rules
-            .iter()
-            .zip(&tables)
-            .map(|(rule, table)| Metered { rule: *rule, table })
-            .collect();
-        let mut expired = 0;
-        for row in 0..ROWS {
-            self.now =
-                self.now.saturating_add_signed(random_step(rng, self.rules[0].rate)).max(1 << 29);
-            let keys: Vec<&[u8]> = limits
-                .iter()
-                .map(|_| if rng.u8(..) < 20 { &[][..] } else { &*self.keys[rng.usize(..KEYS)] })
-                .collect();
-            let theirs = stock::decide(&zones, &self.rules, &keys, self.now);
-            let ours = ours(&limits, &keys, self.now);
-            assert_eq!(
-                ours, theirs,
-                "ours, stock; case {case} row {row} now {} rules {:?} keys {keys:?}",
-                self.now, self.rules
-            );
-            expired += self.drop_what_stock_dropped(&limits, &zones);
-        }
-        expired
-    }
-
-    /// Stock drops drained keys that have been idle for 60 s when a new one comes: ours then
-    /// becomes what stands for no record, one that has long recovered.
-    fn drop_what_stock_dropped(
-        &self,
-        limits: &[Metered<'_, Leaky>],
-        zones: &[stock::Zone],
-    ) -> usize {
-        let mut dropped = 0;
-        for (limit, zone) in limits.iter().zip(zones) {
-            for key in self.keys.iter().filter(|key| !zone.has(key)) {
-                let hash = limit.table.hash(key);
-                let known = limit.table.look(hash, |state| state.is_some_and(|s| s.last.0 > 0));
-                if known.unwrap() {
-                    let worth = Worth::new(&limit.rule, Millis(self.now));
-                    let none = LeakyState::default();
-                    limit.table.update(hash, &worth, |_| (Some(none), ())).unwrap();
-                    dropped += 1;
-                }
-            }
-        }
-        dropped
+impl Zone {
+    fn new(number: usize, rate: u64) -> Self {
+        let memory = Memory::for_buckets(BUCKETS);
+        Self { stock: stock::Zone::new(number, rate), table: memory.create(7), _memory: memory }
     }
 }
 
-/// What stock's handler tells: return code, wait, line of the log.
-fn ours(limits: &[Metered<'_, Leaky>], keys: &[&[u8]], now: u64) -> stock::Told {
-    let outcome = decide(limits, Mode::Enforce, Millis(now), |limit| {
-        let n = limits.iter().position(|other| std::ptr::eq(other, limit)).unwrap();
-        Ok::<_, Infallible>((!keys[n].is_empty()).then(|| limit.table.hash(keys[n])))
-    });
-    let text = |line: report::Line| String::from_utf8(line.as_bytes().to_vec()).unwrap();
-    let name = |limit: usize| limit.to_string().into_bytes();
-    match outcome.unwrap() {
-        Outcome::Unlimited | Outcome::Pass => (stock::DECLINED, 0, String::new()),
+/// Decides the requests of a case on both sides; how they differ, if they do.
+fn run(case: &Case, rng: &mut Rng, tally: &mut Tally) -> Result<(), String> {
+    let zones: Vec<_> =
+        case.rates.iter().enumerate().map(|(n, rate)| Zone::new(n, *rate)).collect();
+    let mut now = case.start;
+    let mut rows: Vec<(Request, Told)> = Vec::with_capacity(ROWS);
+    while rows.len() < ROWS {
+        let request = case.request(rng, now);
+        let theirs = stock(case, &zones, &request);
+        let ours = ours(case, &zones, &request);
+        tally.add(now, &request, &case.locations[request.location], &theirs);
+        tally.dropped += drop_what_stock_dropped(case, &zones, request.now);
+        let state = differing_state(case, &zones);
+        if ours != theirs || state.is_some() {
+            return Err(difference(&rows, &request, &ours, &theirs, state));
+        }
+        rows.push((request, theirs));
+        now = request.now;
+    }
+    for zone in &zones {
+        let counters = zone.table.counters();
+        for event in [Counter::EvictedLive, Counter::EvictedRecovered, Counter::Untracked] {
+            assert_eq!(counters.of(event), 0, "{event:?} would explain a difference");
+        }
+    }
+    Ok(())
+}
+
+/// The last requests that were decided alike, and the one that was not.
+fn difference(
+    rows: &[(Request, Told)],
+    request: &Request,
+    ours: &Told,
+    theirs: &Told,
+    state: Option<String>,
+) -> String {
+    let mut text = format!("the requests before row {}:\n", rows.len());
+    for (request, told) in &rows[rows.len().saturating_sub(SHOWN)..] {
+        text += &format!("{request:?}\n      {told:?}\n");
+    }
+    text += &format!("{request:?}\nours  {ours:?}\nstock {theirs:?}\n");
+    text + &state.unwrap_or_default()
+}
+
+fn stock(case: &Case, zones: &[Zone], request: &Request) -> Told {
+    let limits: Vec<_> = case.locations[request.location]
+        .iter()
+        .map(|limit| {
+            let key = &*case.keys[request.keys[limit.zone]];
+            (&zones[limit.zone].stock, limit.rule, key)
+        })
+        .collect();
+    stock::decide(&limits, case.dry_run, request.now)
+}
+
+fn ours(case: &Case, zones: &[Zone], request: &Request) -> Told {
+    let limits: Vec<Metered<'_, Leaky>> = case.locations[request.location]
+        .iter()
+        .map(|limit| Metered { rule: limit.rule, table: &zones[limit.zone].table })
+        .collect();
+    let zone_of = |limit: &Metered<'_, Leaky>| {
+        zones.iter().position(|zone| std::ptr::eq(&zone.table, limit.table)).unwrap()
+    };
+    let mode = if case.dry_run { Mode::DryRun } else { Mode::Enforce };
+    let outcome = decide(&limits, mode, Millis(request.now), |limit| {
+        let key = &case.keys[request.keys[zone_of(limit)]];
+        Ok::<_, Infallible>((!key.is_empty()).then(|| limit.table.hash(key)))
+    })
+    .unwrap();
+    told(outcome, mode, |limit| zone_of(&limits[limit]))
+}
+
+/// Our outcome in the words of stock's handler.
+fn told(outcome: Outcome, mode: Mode, zone_of: impl Fn(usize) -> usize) -> Told {
+    let name = |limit| zone_of(limit).to_string().into_bytes();
+    let (code, wait_ms, line) = match outcome {
+        Outcome::Unlimited | Outcome::Pass => (stock::DECLINED, 0, None),
         Outcome::Delay { limit, wait_ms, excess } => {
-            (stock::AGAIN, wait_ms, text(report::delayed(&name(limit), excess, Mode::Enforce)))
+            (stock::AGAIN, wait_ms, Some(report::delayed(&name(limit), excess, mode)))
         }
         Outcome::Reject { limit, excess } => {
-            (503, 0, text(report::rejected(&name(limit), excess, Mode::Enforce)))
+            (503, 0, Some(report::rejected(&name(limit), excess, mode)))
+        }
+    };
+    // A dry run shows its waits nowhere.
+    let (code, wait_ms) = if mode == Mode::DryRun { (stock::DECLINED, 0) } else { (code, wait_ms) };
+    let line = line.map_or_else(String::new, |line| {
+        String::from_utf8(line.as_bytes().to_vec()).expect("the test's zones have plain names")
+    });
+    let status = Status::of(&outcome, mode).map_or("", Status::word).to_owned();
+    Told { code, wait_ms, status, line }
+}
+
+/// A key's record on our side, as excess and time; `None` also for one that says nothing.
+fn our_state(zone: &Zone, key: &[u8]) -> Option<(u64, u64)> {
+    let record = zone.table.look(zone.table.hash(key), |state| state.copied()).unwrap();
+    record.map(|state| (state.excess, state.last.0)).filter(|(_, last)| *last > 0)
+}
+
+/// Stock drops drained keys that have been idle for 60 s when a new one comes (DESIGN.md, section
+/// 5): ours then becomes what stands for no record, one that has long recovered.
+fn drop_what_stock_dropped(case: &Case, zones: &[Zone], now: u64) -> u64 {
+    let mut dropped = 0;
+    for (zone, rate) in zones.iter().zip(&case.rates) {
+        for key in &case.keys {
+            let Some(state) = our_state(zone, key) else { continue };
+            // Anything else that is missing there is a difference.
+            if is_droppable(*rate, state, now) && zone.stock.state(key).is_none() {
+                let rule = Leaky { rate: *rate, burst: 0, delay: 0 };
+                let worth = Worth::new(&rule, Millis(now));
+                let none = LeakyState::default();
+                zone.table.update(zone.table.hash(key), &worth, |_| (Some(none), ())).unwrap();
+                dropped += 1;
+            }
         }
     }
+    dropped
 }
 
-fn random_rule(rng: &mut Rng) -> Leaky {
-    let rate = match rng.u8(..4) {
-        0 => rng.u64(1..=100) * 1000 / 60,
-        1 => rng.u64(1..=50) * 1000,
-        2 => rng.u64(1..=5) * 1000,
-        _ => rng.u64(1000..1_000_000) * 1000,
-    };
-    let burst = [0, 1, rng.u64(..10), rng.u64(..1000)][rng.usize(..4)] * 1000;
-    let delay = [0, rng.u64(..10) * 1000, u64::MAX][rng.usize(..3)];
-    Leaky { rate, burst, delay }
+/// Whether stock may drop a record: `ngx_http_limit_req_expire`, for which time ahead is idle too.
+fn is_droppable(rate: u64, (excess, last): (u64, u64), now: u64) -> bool {
+    let idle_ms = now.abs_diff(last);
+    idle_ms >= 60_000 && rate * idle_ms / 1000 >= excess
 }
 
-/// Milliseconds to the next request: none, about one emission, long pauses, steps back.
-fn random_step(rng: &mut Rng, rate: u64) -> i64 {
-    let emission_ms = (1_000_000 / rate.max(1)).max(1) as i64;
-    match rng.u8(..20) {
-        0..6 => 0,
-        6..15 => rng.i64(0..=emission_ms * 2),
-        15 => rng.i64(0..120_000),
-        16 => rng.i64(0..100_000_000),
-        17 => -rng.i64(0..100),
-        18 => -rng.i64(0..70_000),
-        _ => rng.i64(0..4),
-    }
+/// The first key that the two sides know differently. A node of stock's that nothing was charged
+/// to has the time 0 and is as good as none.
+fn differing_state(case: &Case, zones: &[Zone]) -> Option<String> {
+    zones.iter().enumerate().find_map(|(n, zone)| {
+        case.keys.iter().find_map(|key| {
+            let ours = our_state(zone, key);
+            let theirs = zone.stock.state(key).filter(|(_, last)| *last > 0);
+            (ours != theirs).then(|| {
+                format!("zone {n}, key {}: ours {ours:?}, stock {theirs:?}", key.escape_ascii())
+            })
+        })
+    })
 }

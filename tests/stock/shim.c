@@ -26,6 +26,17 @@ keep_line(ngx_log_t *log, ngx_uint_t level, u_char *buf, size_t len)
     line[len] = '\0';
 }
 
+static void
+keep_status(ngx_http_request_t *r, char *status)
+{
+    ngx_http_variable_value_t  v;
+
+    ngx_memzero(&v, sizeof(v));
+    ngx_http_limit_req_status_variable(r, &v, 0);
+    ngx_memcpy(status, v.data, v.len);
+    status[v.len] = '\0';
+}
+
 void
 stock_init(void)
 {
@@ -77,8 +88,10 @@ stock_zone_free(stock_zone_t *zone)
     free(zone);
 }
 
+/* By the queue of all nodes: the search of the tree is part of what is tested. */
 int
-stock_zone_has(stock_zone_t *zone, const uint8_t *key, size_t len)
+stock_zone_state(stock_zone_t *zone, const uint8_t *key, size_t len,
+    stock_state_t *state)
 {
     ngx_queue_t                *q, *queue = &zone->ctx.sh->queue;
     ngx_http_limit_req_node_t  *node;
@@ -86,6 +99,8 @@ stock_zone_has(stock_zone_t *zone, const uint8_t *key, size_t len)
     for (q = ngx_queue_head(queue); q != ngx_queue_sentinel(queue); q = ngx_queue_next(q)) {
         node = ngx_queue_data(q, ngx_http_limit_req_node_t, queue);
         if (node->len == len && ngx_memcmp(node->data, key, len) == 0) {
+            state->excess = node->excess;
+            state->last = node->last;
             return 1;
         }
     }
@@ -93,7 +108,8 @@ stock_zone_has(stock_zone_t *zone, const uint8_t *key, size_t len)
 }
 
 void
-stock_decide(const stock_limit_t *given, size_t n, uintptr_t now, stock_outcome_t *outcome)
+stock_decide(const stock_limit_t *given, size_t n, int dry_run, uintptr_t now,
+    stock_outcome_t *outcome)
 {
     ngx_uint_t                  i;
     ngx_event_t                 rev, wev;
@@ -120,6 +136,7 @@ stock_decide(const stock_limit_t *given, size_t n, uintptr_t now, stock_outcome_
     conf.limit_log_level = NGX_LOG_ERR;
     conf.delay_log_level = NGX_LOG_WARN;
     conf.status_code = 503;
+    conf.dry_run = dry_run;
     rev.ready = 1;
     rev.log = wev.log = c.log = &log_sink;
     rev.data = wev.data = &c;
@@ -135,6 +152,7 @@ stock_decide(const stock_limit_t *given, size_t n, uintptr_t now, stock_outcome_
     line[0] = '\0';
     outcome->wait = 0;
     outcome->rc = ngx_http_limit_req_handler(&r);
+    keep_status(&r, outcome->status);
     if (outcome->rc == NGX_AGAIN) {
         outcome->wait = wev.timer.key - now;
         ngx_del_timer(&wev);

@@ -14,14 +14,22 @@ typedef struct {
 } stock_limit_t;
 
 typedef struct {
-    intptr_t   rc;       /* what the handler returned */
-    uintptr_t  wait;     /* in ms */
+    intptr_t   rc;           /* what the handler returned */
+    uintptr_t  wait;         /* in ms */
+    char       status[32];   /* $limit_req_status, empty if not found */
     char       line[512];    /* the line it logged, if any */
 } stock_outcome_t;
+
+typedef struct {
+    uintptr_t  excess;   /* in 1/1000 request */
+    uintptr_t  last;     /* in ms; 0 for a node that nothing was charged to */
+} stock_state_t;
 
 void stock_init(void);
 stock_zone_t *stock_zone_new(uintptr_t number, uintptr_t rate);
 void stock_zone_free(stock_zone_t *zone);
-int stock_zone_has(stock_zone_t *zone, const uint8_t *key, size_t len);
-void stock_decide(const stock_limit_t *limits, size_t n, uintptr_t now,
-    stock_outcome_t *outcome);
+/* Whether there is a node for a key, and what it holds. */
+int stock_zone_state(stock_zone_t *zone, const uint8_t *key, size_t len,
+    stock_state_t *state);
+void stock_decide(const stock_limit_t *limits, size_t n, int dry_run,
+    uintptr_t now, stock_outcome_t *outcome);
