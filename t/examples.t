@@ -94,8 +94,9 @@ done_testing();
 sub complaint {
 	my ($conf) = @_;
 
-	# The default is where the system's nginx has its own.
-	$conf = "pid $prefix/nginx.pid;\n$conf" unless $conf =~ /^pid /m;
+	# What is written where the system's nginx writes, or another user has written.
+	$conf = "pid $prefix/nginx.pid;\n" . $conf =~ s/^pid [^;]+;//mr;
+	$conf =~ s!^http \{\n!$&access_log $prefix/logs/access.log;\n!m unless $conf =~ /access_log/;
 	write_file("$prefix/nginx.conf", $conf);
 
 	my $said = `'$nginx' -p '$prefix/' -e stderr -t -c '$prefix/nginx.conf' 2>&1`;

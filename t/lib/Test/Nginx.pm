@@ -464,10 +464,10 @@ sub http_content {
 	return $content . '[no-last-chunk]';
 }
 
-sub log_out { log_lines('>>', @_) }
-sub log_in { log_lines('<<', @_) }
+sub log_out { log_core('>>', @_) }
+sub log_in { log_core('<<', @_) }
 
-sub log_lines {
+sub log_core {
 	my ($prefix, $text) = @_;
 
 	return unless $ENV{TEST_NGINX_VERBOSE};
