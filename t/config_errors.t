@@ -104,7 +104,7 @@ for my $case (@refused) {
 }
 for my $case (@refused_by_us) {
 	my ($http, $location, $said) = @$case;
-	like(complaint($t, $http, $location) =~ s/^\[emerg\] //r, $said, 'rl_req: ' . "$http$location" =~ s/\n//gr);
+	like(complaint($t, $http, $location) =~ s/^\[emerg\] //r, $said, "rl_req: $http$location");
 }
 for my $case (@accepted) {
 	is(complaint($t, @$case), '', "limit_req: @$case");

@@ -7,7 +7,7 @@ use strict;
 
 use Test::More;
 
-use Test::Nginx qw/ :DEFAULT http_end /;
+use Test::Nginx;
 use Test::RateLimit;
 
 use Time::HiRes qw/ time /;
@@ -38,7 +38,7 @@ $t->todo_alerts()->run();
 for my $key (qw/ new known /) {
 	is(statuses(8080, '/a.html?k=known'), '200', 'a key') if $key eq 'known';
 
-	my ($held, $client) = hold($t, "/a.html?k=$key");
+	my ($held, $client) = hold_in_lock($t, "/a.html?k=$key");
 	ok($held, "a worker is inside the lock, $key");
 
 	my $began = time();
@@ -52,19 +52,5 @@ for my $key (qw/ new known /) {
 
 # Of the request that never returned nothing may be charged, or all.
 like(statuses(8080, ('/a.html?k=known') x 3), qr/^(?:200 )?503 503(?: 503)?$/, 'limited as before');
-
-###############################################################################
-
-# A request with this argument never returns from the table, nor does its worker: returns that
-# worker and the client, which waits.
-sub hold {
-	my ($t, $uri) = @_;
-	my $client = start(8080, "$uri&rl_hold=1");
-	# Until it has got there; a worker that sleeps accepts nothing more.
-	select undef, undef, undef, 0.2;
-	my ($other) = get(8080, '/free.html') =~ /^X-Worker: (\d+)/m;
-	my ($held) = grep { $_ != $other } worker_pids($t);
-	return ($held, $client);
-}
 
 ###############################################################################

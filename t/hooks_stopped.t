@@ -8,7 +8,7 @@ use strict;
 
 use Test::More;
 
-use Test::Nginx qw/ :DEFAULT http_end /;
+use Test::Nginx;
 use Test::RateLimit;
 
 use Time::HiRes qw/ time /;
@@ -38,7 +38,7 @@ $t->todo_alerts()->run();
 is(statuses(8080, ('/a.html?k=key') x 3), '200 200 503', 'a client at its limit');
 is(statuses(8080, ('/a.html?k=other') x 3), '200 200 503', 'another one');
 
-my ($held, $client) = hold($t, '/a.html?k=key');
+my ($held, $client) = hold_in_lock($t, '/a.html?k=key');
 ok($held, 'a worker is inside the lock');
 
 for my $signal (qw/ STOP CONT /) {
@@ -60,19 +60,5 @@ for my $signal (qw/ STOP CONT /) {
 kill 'KILL', $held;
 ok(wait_until { statuses(8080, '/a.html?k=key') eq '503' }, 'limited again when it is dead');
 close $client;
-
-###############################################################################
-
-# A request with this argument never returns from the table, nor does its worker: returns that
-# worker and the client, which waits.
-sub hold {
-	my ($t, $uri) = @_;
-	my $client = start(8080, "$uri&rl_hold=1");
-	# Until it has got there; a worker that sleeps accepts nothing more.
-	select undef, undef, undef, 0.2;
-	my ($other) = get(8080, '/free.html') =~ /^X-Worker: (\d+)/m;
-	my ($held) = grep { $_ != $other } worker_pids($t);
-	return ($held, $client);
-}
 
 ###############################################################################

@@ -39,14 +39,11 @@ $t->run();
 
 ###############################################################################
 
-my $post = "POST /body/?k=%s HTTP/1.1\nHost: localhost\n";
-
 is_on_both('with the head', '<0123456789> free', sub {
-	my $client = held(shift, 'a')->write(sprintf("$post\n", 'a') =~ s/\n\n/\nContent-Length: 10\n\n0123456789/r);
-	return answers($client);
+	return answers(held(shift, 'a', "Content-Length: 10\n\n0123456789"));
 });
 is_on_both('piece by piece', '<0123456789> free', sub {
-	my $client = held(shift, 'b')->write(sprintf($post, 'b') . "Content-Length: 10\n\n");
+	my $client = held(shift, 'b', "Content-Length: 10\n\n");
 	for my $piece ('0', '1234', '56789') {
 		select undef, undef, undef, 0.1;
 		$client->write($piece);
@@ -54,7 +51,7 @@ is_on_both('piece by piece', '<0123456789> free', sub {
 	return answers($client);
 });
 is_on_both('chunked', '<0123456789> free', sub {
-	my $client = held(shift, 'c')->write(sprintf($post, 'c') . "Transfer-Encoding: chunked\n\n");
+	my $client = held(shift, 'c', "Transfer-Encoding: chunked\n\n");
 	for my $piece ("4\r\n0123\r\n6\r\n4567", "89\r\n", "0\r\n\r\n") {
 		select undef, undef, undef, 0.1;
 		$client->write($piece);
@@ -62,7 +59,7 @@ is_on_both('chunked', '<0123456789> free', sub {
 	return answers($client);
 });
 is_on_both('only after it', '<0123456789> free', sub {
-	my $client = held(shift, 'd')->write(sprintf($post, 'd') . "Content-Length: 10\n\n");
+	my $client = held(shift, 'd', "Content-Length: 10\n\n");
 	select undef, undef, undef, 1.2;
 	$client->write('0123456789');
 	return answers($client);
@@ -70,7 +67,8 @@ is_on_both('only after it', '<0123456789> free', sub {
 is_on_both('thrown away', 'discarded free', sub {
 	my ($side) = @_;
 	get($side, '/file.html?k=e');
-	my $client = connection($side)->write("POST /file.html?k=e HTTP/1.1\nHost: localhost\nContent-Length: 10\n\n01");
+	my $client = connection($side);
+	$client->write("POST /file.html?k=e HTTP/1.1\nHost: localhost\nContent-Length: 10\n\n01");
 	select undef, undef, undef, 0.1;
 	$client->write('23456789');
 	return join ' ', map { body($_) } $client->answer(), $client->get('/free.html')->answer();
@@ -81,11 +79,11 @@ log_is_calm($t);
 
 ###############################################################################
 
-# A client whose next request is held.
+# A client whose request, of which this is the end of the head and perhaps more, is held.
 sub held {
-	my ($side, $key) = @_;
+	my ($side, $key, $rest) = @_;
 	get($side, "/body/?k=$key");
-	return connection($side);
+	return connection($side)->write("POST /body/?k=$key HTTP/1.1\nHost: localhost\n$rest");
 }
 
 # What nginx has read as the body, and the answer to one more request on the connection.

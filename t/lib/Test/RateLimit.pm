@@ -22,7 +22,8 @@ use Time::HiRes qw/ sleep time /;
 our @EXPORT = qw/
 	migrate write_both write_http is_on_both
 	get ask start status statuses body at_once waits connection address
-	log_of log_lines access_log_of log_is_calm reload_fully worker_pids wait_until
+	log_of log_lines access_log_of log_is_calm
+	reload_fully worker_pids hold_in_lock wait_until
 /;
 
 my @SIDES = qw/ limit_req rl_req /;
@@ -59,7 +60,8 @@ sub write_both {
 sub write_http {
 	my ($t, $http, $main) = @_;
 
-	$main = '' unless defined $main;
+	# All tests may be run with so many workers, and nginx takes the directive once.
+	$main = '' if !defined $main || ($ENV{TEST_NGINX_GLOBALS} || '') =~ /worker_processes/;
 	return $t->write_file_expand('nginx.conf', <<EOF);
 %%TEST_GLOBALS%%
 daemon off;
@@ -280,6 +282,19 @@ sub reload_fully {
 		my @now = worker_pids($t);
 		@now == keys %old && !grep { $old{$_} } @now;
 	};
+}
+
+# Only with a module that was built with test hooks: a request with this argument never returns from
+# the table, nor does its worker. Returns that worker, of two, and the client, which waits.
+sub hold_in_lock {
+	my ($t, $uri) = @_;
+
+	my $client = start(8080, "$uri&rl_hold=1");
+	# Until it has got there. A worker that sleeps accepts nothing more.
+	sleep(0.2);
+	my ($other) = get(8080, '/free.html') =~ /^X-Worker: (\d+)/m;
+	my ($held) = grep { $_ != $other } worker_pids($t);
+	return ($held, $client);
 }
 
 ###############################################################################
