@@ -43,8 +43,8 @@ is_on_both('pipelined', 'held free held held free', sub {
 });
 is_on_both('a request that arrives while another is held', 'held free 1', sub {
 	my ($side) = @_;
-	get($side, '/held.html?k=c');
 	my $began = time();
+	get($side, '/held.html?k=c');
 	my $client = connection($side)->get('/held.html?k=c');
 	select undef, undef, undef, 0.2;
 	$client->get('/free.html');
