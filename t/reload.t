@@ -7,25 +7,27 @@ use strict;
 
 use Test::More;
 
-use Test::Nginx;
+use Test::Nginx qw/ :DEFAULT http_end /;
 use Test::RateLimit;
 
 ###############################################################################
 
-my $t = Test::Nginx->new()->has(qw/http limit_req/)->plan(17);
+my $t = Test::Nginx->new()->has(qw/http limit_req/)->plan(22);
 
 # RATE, BURST and DRY_RUN are what changes.
 my $conf = <<'EOF';
 limit_req_zone $arg_k zone=z:1m rate=RATE;
+limit_req_zone $arg_k zone=held:1m rate=2r/s;
 server {
     listen 127.0.0.1:8080;
+    location /held.html { limit_req zone=held burst=2; }
     location /a.html { limit_req zone=z BURST; }
     location /b.html { limit_req zone=z burst=9 nodelay; limit_req_dry_run DRY_RUN; }
 }
 EOF
 
 configure($t, RATE => '1r/m', BURST => 'burst=1 nodelay', DRY_RUN => 'off');
-$t->write_file($_, 'served') for qw/ a.html b.html /;
+$t->write_file($_, 'served') for qw/ a.html b.html held.html /;
 $t->run();
 
 ###############################################################################
@@ -48,6 +50,17 @@ is_on_both('dry run', '200', sub { statuses(shift, ('/b.html?k=a')) });
 configure($t, RATE => '1000r/s', BURST => '', DRY_RUN => 'off');
 ok(reload_fully($t), 'reload for a higher rate');
 is_on_both('owed no longer', '200', sub { statuses(shift, ('/a.html?k=a')) });
+
+# Workers that are to go finish what they hold; the next ones go on from there.
+my %held;
+for my $side (qw/ limit_req rl_req /) {
+	get($side, '/held.html?k=a');
+	$held{$side} = [ map { start($side, '/held.html?k=a') } 1 .. 2 ];
+}
+wait_until { log_lines($t, qr/delaying request/) == 4 };
+ok(reload_fully($t), 'reload while requests are held');
+is_on_both('those', '200 200', sub { join ' ', map { status(http_end($_)) } @{ $held{+shift} } });
+is_on_both('the next one', '200', sub { statuses(shift, '/held.html?k=a') });
 
 log_is_calm($t);
 
