@@ -12,7 +12,6 @@
 
 mod support;
 
-use std::process::Command;
 use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
@@ -233,15 +232,14 @@ fn a_reused_pid_is_taken_over() {
     let scene = Scene::new();
     let [key, _] = scene.keys;
     let other = scene.memory.attach();
-    let living = Command::new("sleep").arg("3600").spawn().unwrap();
+    let living = Namesake::new();
     // No process starts at the tick after the boot.
-    scene.table.adopt(Owner::of(living.id(), 1), 0);
+    scene.table.adopt(Owner::of(living.pid(), 1), 0);
     let mut answer = (Ok(false), Duration::ZERO);
     // The other view asks while this one is inside.
     charge_slowly(&scene.table, key, || answer = timed(&other, key)).unwrap();
     assert_eq!(answer.0, Ok(true));
     assert!(answer.1 < SOON);
-    end(living);
 }
 
 /// The same pid without a start time may be the owner: not taken over.
@@ -259,10 +257,6 @@ fn a_pid_without_a_start_time_counts_as_alive() {
     drop(living);
     // The lock has been given back, so that it is tracked again though it was remembered.
     assert_eq!(take(&other, key, 0), Ok(true));
-}
-
-fn end(mut child: std::process::Child) {
-    child.kill().and_then(|()| child.wait()).expect("our own child");
 }
 
 /// Unwinding is what the guard of the glue makes of a panic.

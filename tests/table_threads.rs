@@ -1,5 +1,5 @@
 //! Four threads on one table, each with a view and an owner of its own. See `Namesake` for why
-//! that owner is a sleeping process.
+//! that owner is an idle process.
 #![allow(
     clippy::expect_used,
     clippy::indexing_slicing,

@@ -2,7 +2,7 @@
 #![allow(unsafe_code)]
 
 use std::panic::{catch_unwind, AssertUnwindSafe};
-use std::process::{Child, Command};
+use std::process::{Child, Command, Stdio};
 use std::sync::{Mutex, MutexGuard};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
@@ -76,7 +76,7 @@ impl Drop for Forked {
     }
 }
 
-/// A process that sleeps and lends its name to a thread.
+/// A process that does nothing but lend its name to a thread.
 ///
 /// The word of a lock names a process. Threads that share a table need words that differ from one
 /// another, or each would take the other's lock for its own stale one, and that stand for somebody
@@ -86,12 +86,19 @@ pub struct Namesake(Child);
 
 impl Namesake {
     pub fn new() -> Self {
-        Self(Command::new("sleep").arg("3600").spawn().expect("sleep is everywhere"))
+        // Ends by itself with its input, should the test be killed.
+        let mut command = Command::new("cat");
+        command.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null());
+        Self(command.spawn().expect("cat is everywhere"))
+    }
+
+    pub fn pid(&self) -> u32 {
+        self.0.id()
     }
 
     /// The word of that process. The start time is left out: alive as long as the pid is.
     pub fn owner(&self) -> Owner {
-        Owner::of(self.0.id(), 0)
+        Owner::of(self.pid(), 0)
     }
 }
 
