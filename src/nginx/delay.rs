@@ -41,7 +41,9 @@ struct Held {
 pub fn hold(request: Request, wait_ms: u64) -> Result<ngx_int_t, Failed> {
     let r = request.as_ptr();
     let wait_ms = ngx_msec_t::try_from(wait_ms).unwrap_or(ngx_msec_t::MAX);
-    // SAFETY: a phase handler is called with a live request on a live connection.
+    // SAFETY: a phase handler is called with a live request on a live connection, and a main
+    // request that runs its phases has no subrequests yet but for those in the background, which
+    // never get the connection's events.
     unsafe {
         if ptr::eq(r, (*r).main) {
             hold_client(r, wait_ms)?;
@@ -54,7 +56,7 @@ pub fn hold(request: Request, wait_ms: u64) -> Result<ngx_int_t, Failed> {
 
 /// # Safety
 ///
-/// `r` must be live and have its connection to itself.
+/// `r` must be a live main request that runs its phases, so that its connection's events reach it.
 unsafe fn hold_client(r: *mut ngx_http_request_t, wait_ms: ngx_msec_t) -> Result<(), Failed> {
     // SAFETY: request and connection are live, by the caller's contract; the timer is that of the
     // connection's write event, which nginx removes with the connection.
@@ -141,8 +143,7 @@ unsafe fn hold_subrequest(r: *mut ngx_http_request_t, wait_ms: ngx_msec_t) -> Re
         held.timer.log = (*(*r).connection).log;
         held.timer.handler = Some(on_timer);
         *(*r).ctx.add(module_index()) = ptr::from_mut(held).cast();
-        // The connection's events reach a subrequest only while it has the connection.
-        if ptr::eq((*(*r).connection).data, r.cast()) {
+        if has_connection(r) {
             watch_client(r)?;
         }
         (*r).write_event_handler = Some(on_subrequest_event);
@@ -159,17 +160,53 @@ unsafe extern "C" fn on_subrequest_event(r: *mut ngx_http_request_t) {
         unsafe {
             let held = (*(*r).ctx.add(module_index())).cast::<Held>();
             if held.as_ref().is_some_and(|held| held.timer.timer_set() != 0) {
+                if has_connection(r) && go_on_holding(r).is_err() {
+                    ngx_http_finalize_request(r, raw::INTERNAL_SERVER_ERROR);
+                }
                 return;
             }
             *(*r).ctx.add(module_index()) = ptr::null_mut();
-            if ptr::eq((*(*r).connection).data, r.cast()) {
+            if has_connection(r) {
                 go_on(r);
             } else {
+                (*r).read_event_handler = Some(ngx_http_block_reading);
                 (*r).write_event_handler = Some(ngx_http_core_run_phases);
                 ngx_http_core_run_phases(r);
             }
         }
     });
+}
+
+/// Whether the connection's events reach the request: of the subrequests of one answer, that is
+/// the one whose turn it is to send.
+///
+/// # Safety
+///
+/// `r` must be live.
+unsafe fn has_connection(r: *mut ngx_http_request_t) -> bool {
+    // SAFETY: the request is live and its connection with it.
+    unsafe { ptr::eq((*(*r).connection).data, r.cast()) }
+}
+
+/// What an event of the connection means to a held subrequest, which may have got the connection
+/// by it.
+///
+/// # Safety
+///
+/// `r` must be live and have its connection.
+unsafe fn go_on_holding(r: *mut ngx_http_request_t) -> Result<(), Failed> {
+    // SAFETY: the request is live and its connection with it.
+    unsafe {
+        watch_client(r)?;
+        let write = (*(*r).connection).write;
+        // `send_timeout` of what the parent has sent so far runs on while nothing is to be sent.
+        // nginx would end the client by it as soon as there is.
+        (*write).set_timedout(0);
+        if ngx_handle_write_event(write, 0) != raw::OK {
+            return Err(Failed);
+        }
+    }
+    Ok(())
 }
 
 /// Called by nginx when the time of a held subrequest is up.
