@@ -15,23 +15,7 @@ use Time::HiRes qw/ time /;
 
 ###############################################################################
 
-# Only a module that was built with the feature `test-hooks` stops on request.
-plan(skip_all => 'no module with test hooks (TEST_RL_HOOKS)') unless $ENV{TEST_RL_HOOKS};
-
-my $t = Test::Nginx->new()->has(qw/http/)->plan(14);
-
-write_http($t, <<'EOF', 'worker_processes 2;');
-rl_zone $arg_k zone=z:1m rate=1r/m;
-server {
-    listen 127.0.0.1:8080;
-    add_header X-Worker $pid always;
-    location /a.html { rl_req zone=z burst=1 nodelay; }
-    location /free.html { }
-}
-EOF
-
-$t->write_file($_, 'served') for qw/ a.html free.html /;
-$t->todo_alerts()->run();
+my $t = run_with_hooks(14);
 
 ###############################################################################
 

@@ -1,12 +1,11 @@
 //! The configuration of a location and of the whole, and how one level takes over from the other.
 #![allow(unsafe_code)]
 
-use core::ptr::NonNull;
-
-use nginx_sys::{ngx_flag_t, ngx_shm_zone_t, ngx_str_t, ngx_uint_t};
+use nginx_sys::{ngx_flag_t, ngx_str_t, ngx_uint_t};
 
 use super::limit::Limit;
 use super::raw;
+use super::zone::ZoneRef;
 use crate::engine::Mode;
 
 /// What a directive that has not been written holds (`NGX_CONF_UNSET`, `NGX_CONF_UNSET_UINT`).
@@ -64,7 +63,7 @@ impl LocConf {
 #[derive(Default)]
 pub struct MainConf {
     /// The zones that `rl_zone` declares.
-    pub zones: Vec<NonNull<ngx_shm_zone_t>>,
+    pub zones: Vec<ZoneRef>,
     /// The zones that `rl_req` names. A zone may be declared further down the file, so that they
     /// can be checked only after the whole block has been read.
     pub uses: Vec<ZoneUse>,
@@ -73,7 +72,7 @@ pub struct MainConf {
 /// Where a zone is named.
 pub struct ZoneUse {
     /// The zone.
-    pub zone: NonNull<ngx_shm_zone_t>,
+    pub zone: ZoneRef,
     /// The file of the directive.
     pub file: ngx_str_t,
     /// The line of the directive.
@@ -81,21 +80,9 @@ pub struct ZoneUse {
 }
 
 impl ZoneUse {
-    /// Whether a directive other than `rl_req` has declared the zone.
-    pub fn is_declared(&self) -> bool {
-        // SAFETY: zones live in the cycle's list, which outlives the reading of the configuration.
-        unsafe { !self.zone.as_ref().data.is_null() }
-    }
-
-    /// The zone's name.
-    pub fn name(&self) -> &[u8] {
-        // SAFETY: as above; the name is from the configuration's pool.
-        unsafe { raw::bytes(self.zone.as_ref().shm.name) }
-    }
-
     /// The file of the directive.
     pub fn file(&self) -> &[u8] {
-        // SAFETY: the name of a configuration file is from the configuration's pool.
+        // SAFETY: the name of a configuration file lies in the pool of the configuration.
         unsafe { raw::bytes(self.file) }
     }
 }

@@ -38,7 +38,7 @@ struct Held {
 /// # Errors
 ///
 /// Out of memory, or the connection's event cannot be armed.
-pub fn hold(request: Request, wait_ms: u64) -> Result<ngx_int_t, Failed> {
+pub fn hold(request: Request<'_>, wait_ms: u64) -> Result<ngx_int_t, Failed> {
     let r = request.as_ptr();
     let wait_ms = ngx_msec_t::try_from(wait_ms).unwrap_or(ngx_msec_t::MAX);
     // SAFETY: a phase handler is called with a live request on a live connection, and a main

@@ -7,18 +7,17 @@ use core::ptr::NonNull;
 
 use nginx_sys::{
     ngx_command_t, ngx_conf_t, ngx_http_compile_complex_value, ngx_http_compile_complex_value_t,
-    ngx_http_complex_value_t, ngx_pagesize, ngx_shared_memory_add, ngx_shm_zone_t, ngx_str_t,
+    ngx_http_complex_value_t, ngx_pagesize, ngx_shared_memory_add, ngx_str_t,
 };
-use ngx::core::Pool;
 
 use super::conf::{LocConf, MainConf, ZoneUse};
 use super::guard::guard;
 use super::limit::Limit;
-use super::zone::{init_zone, Zone};
+use super::zone::{Zone, ZoneRef};
 use super::{log, module, raw};
 use crate::config::{LimitArgs, ZoneArgs};
 
-/// The error of a directive has been logged.
+/// A directive is wrong or there is no memory; it has been logged.
 struct Logged;
 
 /// Called by nginx for each `rl_zone`.
@@ -44,7 +43,7 @@ pub unsafe extern "C" fn rl_zone(
 /// # Safety
 ///
 /// `cf` must be what nginx hands to the function that sets a directive.
-unsafe fn declare_zone(cf: *mut ngx_conf_t) -> Result<NonNull<ngx_shm_zone_t>, Logged> {
+unsafe fn declare_zone(cf: *mut ngx_conf_t) -> Result<ZoneRef, Logged> {
     // SAFETY: by the caller's contract; nginx has checked that there are at least two arguments.
     // The words stay as long as the configuration.
     unsafe {
@@ -55,9 +54,8 @@ unsafe fn declare_zone(cf: *mut ngx_conf_t) -> Result<NonNull<ngx_shm_zone_t>, L
         let args = ZoneArgs::parse(raw::bytes(*directive), arguments, ngx_pagesize as u64)
             .map_err(|error| fail(cf, format_args!("{error}")))?;
         let key = compile_key(cf, *key)?;
-        let mut shm_zone = shared_zone(cf, args.name, args.size)?;
-        let shm_zone_ref = shm_zone.as_mut();
-        if let Some(bound) = shm_zone_ref.data.cast::<Zone>().as_ref() {
+        let shm_zone = shared_zone(cf, args.name, args.size)?;
+        if let Some(bound) = shm_zone.declared() {
             return Err(fail(
                 cf,
                 format_args!(
@@ -69,12 +67,7 @@ unsafe fn declare_zone(cf: *mut ngx_conf_t) -> Result<NonNull<ngx_shm_zone_t>, L
             ));
         }
         let zone = Zone { key, rate: args.rate.milli_per_second(), table: None };
-        let zone = Pool::from_ngx_pool((*cf).pool).allocate(zone);
-        if zone.is_null() {
-            return Err(Logged);
-        }
-        shm_zone_ref.init = Some(init_zone);
-        shm_zone_ref.data = zone.cast();
+        shm_zone.declare(raw::into_pool((*cf).pool, zone).ok_or(Logged)?);
         Ok(shm_zone)
     }
 }
@@ -115,7 +108,7 @@ pub unsafe extern "C" fn rl_req(
         let Ok(limit) = (unsafe { read_limit(cf) }) else {
             return raw::CONF_ERROR;
         };
-        if loc_conf.limits.iter().any(|other| other.shm_zone == limit.shm_zone) {
+        if loc_conf.limits.iter().any(|other| other.zone == limit.zone) {
             return c"is duplicate".as_ptr().cast_mut();
         }
         loc_conf.limits.push(limit);
@@ -137,14 +130,10 @@ unsafe fn read_limit(cf: *mut ngx_conf_t) -> Result<Limit, Logged> {
         let args = LimitArgs::parse(raw::bytes(*directive), arguments)
             .map_err(|error| fail(cf, format_args!("{error}")))?;
         // Size 0: the zone is only named here.
-        let shm_zone = shared_zone(cf, args.zone, 0)?;
+        let zone = shared_zone(cf, args.zone, 0)?;
         let file = &*(*cf).conf_file;
-        module::main_conf(cf).uses.push(ZoneUse {
-            zone: shm_zone,
-            file: file.file.name,
-            line: file.line,
-        });
-        Ok(Limit { shm_zone, burst: args.burst_milli(), delay: args.delay.milli() })
+        module::main_conf(cf).uses.push(ZoneUse { zone, file: file.file.name, line: file.line });
+        Ok(Limit { zone, burst: args.burst_milli(), delay: args.delay.milli() })
     }
 }
 
@@ -153,17 +142,15 @@ unsafe fn read_limit(cf: *mut ngx_conf_t) -> Result<Limit, Logged> {
 /// # Safety
 ///
 /// As for [`declare_zone`]; the name must stay as long as the configuration.
-unsafe fn shared_zone(
-    cf: *mut ngx_conf_t,
-    name: &[u8],
-    size: u64,
-) -> Result<NonNull<ngx_shm_zone_t>, Logged> {
+unsafe fn shared_zone(cf: *mut ngx_conf_t, name: &[u8], size: u64) -> Result<ZoneRef, Logged> {
     let mut name = ngx_str_t { len: name.len(), data: name.as_ptr().cast_mut() };
     let size = usize::try_from(size).map_err(|_| Logged)?;
     let tag = (&raw mut module::ngx_http_rl_module).cast::<c_void>();
     // SAFETY: `cf` is live; nginx copies the name's descriptor and logs what is wrong.
     let zone = unsafe { ngx_shared_memory_add(cf, &raw mut name, size, tag) };
-    NonNull::new(zone).ok_or(Logged)
+    let zone = NonNull::new(zone).ok_or(Logged)?;
+    // SAFETY: added with our tag just now, and kept in the configuration that is being read.
+    Ok(unsafe { ZoneRef::new(zone) })
 }
 
 /// # Safety
@@ -184,11 +171,13 @@ unsafe fn fail(cf: *mut ngx_conf_t, text: core::fmt::Arguments<'_>) -> Logged {
 pub unsafe fn check_uses(cf: *mut ngx_conf_t) -> bool {
     // SAFETY: by the caller's contract.
     let main_conf = unsafe { module::main_conf(cf) };
-    let Some(undeclared) = main_conf.uses.iter().find(|zone_use| !zone_use.is_declared()) else {
+    let Some(undeclared) =
+        main_conf.uses.iter().find(|zone_use| zone_use.zone.declared().is_none())
+    else {
         return true;
     };
     let mut line = crate::report::Line::new();
-    line.push(b"\"rl_req\" names zone \"").push(undeclared.name());
+    line.push(b"\"rl_req\" names zone \"").push(undeclared.zone.name());
     line.push(b"\", but no \"rl_zone\" declares it in ").push(undeclared.file());
     line.put(format_args!(":{}", undeclared.line));
     // SAFETY: the log of `cf` is live. Not nginx's own function for errors in directives: it would

@@ -17,7 +17,7 @@ const LONGEST_KEY: usize = 65_535;
 ///
 /// A client's request is judged once, in the first location with a limit that applies: redirects
 /// inside nginx and subrequests are not requests of the client.
-pub fn preaccess(request: Request) -> ngx_int_t {
+pub fn preaccess(request: Request<'_>) -> ngx_int_t {
     let conf = request.conf();
     if conf.limits.is_empty() || request.status().is_some() {
         return raw::DECLINED;
@@ -25,12 +25,10 @@ pub fn preaccess(request: Request) -> ngx_int_t {
     decide(request, conf).unwrap_or(raw::INTERNAL_SERVER_ERROR)
 }
 
-fn decide(request: Request, conf: &LocConf) -> Result<ngx_int_t, Failed> {
+fn decide(request: Request<'_>, conf: &LocConf) -> Result<ngx_int_t, Failed> {
     let mode = conf.mode();
     #[cfg(feature = "test-hooks")]
-    if request.args().ends_with(b"rl_hold=1") {
-        crate::store::hooks::hold_next_lock();
-    }
+    super::hooks::run(request);
     let outcome =
         engine::decide(&conf.limits, mode, request.now(), |limit| key_hash(request, limit))?;
     write_log(request, conf, &outcome);
@@ -46,8 +44,10 @@ fn decide(request: Request, conf: &LocConf) -> Result<ngx_int_t, Failed> {
 }
 
 /// The hash of a limit's key; `None` where the limit does not apply.
-fn key_hash(request: Request, limit: &Limit) -> Result<Option<KeyHash>, Failed> {
-    let zone = limit.zone();
+fn key_hash(request: Request<'_>, limit: &Limit) -> Result<Option<KeyHash>, Failed> {
+    let Some(zone) = limit.zone.declared() else {
+        return Ok(None);
+    };
     let key = request.key(zone)?;
     if key.is_empty() {
         return Ok(None);
@@ -59,8 +59,8 @@ fn key_hash(request: Request, limit: &Limit) -> Result<Option<KeyHash>, Failed> 
     Ok(zone.table.as_ref().map(|table| table.hash(key)))
 }
 
-fn write_log(request: Request, conf: &LocConf, outcome: &Outcome) {
-    let name = |limit: usize| conf.limits.get(limit).map_or(&b""[..], Limit::zone_name);
+fn write_log(request: Request<'_>, conf: &LocConf, outcome: &Outcome) {
+    let name = |limit: usize| conf.limits.get(limit).map_or(&b""[..], |limit| limit.zone.name());
     match *outcome {
         Outcome::Unlimited | Outcome::Pass => {}
         Outcome::Delay { limit, excess, .. } => {

@@ -1,12 +1,6 @@
 //! One `rl_req` as the engine sees it: its burst and delay, with the rate and table of its zone.
-#![allow(unsafe_code)]
 
-use core::ptr::NonNull;
-
-use nginx_sys::ngx_shm_zone_t;
-
-use super::raw;
-use super::zone::Zone;
+use super::zone::ZoneRef;
 use crate::engine::{Hold, Judgement, Meter, Metered};
 use crate::limit::{Leaky, Milli, Millis};
 use crate::store::{Counter, KeyHash};
@@ -15,7 +9,7 @@ use crate::store::{Counter, KeyHash};
 #[derive(Clone, Copy)]
 pub struct Limit {
     /// The zone it names, which may be declared further down the file.
-    pub shm_zone: NonNull<ngx_shm_zone_t>,
+    pub zone: ZoneRef,
     /// Excess above which a request is refused, in 1/1000 request.
     pub burst: Milli,
     /// Excess up to which a request is not held, in 1/1000 request.
@@ -23,29 +17,15 @@ pub struct Limit {
 }
 
 impl Limit {
-    /// The zone. Only for a configuration that nginx has accepted.
-    pub fn zone(&self) -> &Zone {
-        // SAFETY: nginx keeps the zone as long as the configuration. `rl_zone` has put our own
-        // type behind `data`: the check after the http block refuses a zone without one, and
-        // nginx itself refuses one whose tag is not ours.
-        unsafe { &*self.shm_zone.as_ref().data.cast::<Zone>() }
-    }
-
-    /// The zone's name.
-    pub fn zone_name(&self) -> &[u8] {
-        // SAFETY: nginx keeps the zone and its name as long as the configuration.
-        unsafe { raw::bytes(self.shm_zone.as_ref().shm.name) }
-    }
-
     fn metered(&self) -> Option<Metered<'_, Leaky>> {
-        let zone = self.zone();
+        let zone = self.zone.declared()?;
         let rule = Leaky { rate: zone.rate, burst: self.burst, delay: self.delay };
         Some(Metered { rule, table: zone.table.as_ref()? })
     }
 }
 
-/// A zone without a table does not exist once nginx runs: its init callback has failed then. A
-/// request that met one all the same would pass.
+/// Once nginx runs, every zone is declared and has a table: the configuration has been refused
+/// otherwise. A request that met one without would pass.
 impl Meter for Limit {
     fn judge(&self, key: KeyHash, now: Millis) -> Judgement {
         self.metered().map_or(Judgement::Accept(Hold::default()), |limit| limit.judge(key, now))

@@ -13,6 +13,7 @@
 //! | `variables` | `$rl_req_status` |
 //! | `log` | lines to nginx's logs |
 //! | `guard` | no panic reaches nginx |
+//! | `hooks` | for tests: a worker that stops or panics |
 //! | `raw` | nginx's constants and strings with one type each |
 //!
 //! Glue converts and does not decide: what could be tested without nginx is in another room.
@@ -22,6 +23,8 @@ mod delay;
 mod directives;
 mod guard;
 mod handler;
+#[cfg(feature = "test-hooks")]
+mod hooks;
 mod limit;
 mod log;
 mod module;

@@ -20,7 +20,6 @@ use nginx_sys::{
     NGX_HTTP_LOC_CONF, NGX_HTTP_LOC_CONF_OFFSET, NGX_HTTP_MAIN_CONF, NGX_HTTP_MAIN_CONF_OFFSET,
     NGX_HTTP_MODULE, NGX_HTTP_SRV_CONF,
 };
-use ngx::core::Pool;
 use ngx::ngx_string;
 
 use super::conf::{LocConf, MainConf};
@@ -28,7 +27,7 @@ use super::guard::guard;
 #[cfg(feature = "test-hooks")]
 use super::log;
 use super::request::Request;
-use super::zone::Zone;
+use super::zone::ZoneRef;
 use super::{directives, handler, raw, variables};
 #[cfg(feature = "test-hooks")]
 use crate::report::Line;
@@ -145,24 +144,25 @@ pub unsafe fn main_conf<'a>(cf: *mut ngx_conf_t) -> &'a mut MainConf {
     }
 }
 
-/// Moves a value into a pool, which drops it when it goes. Null where there is no memory.
+/// A configuration in the pool of `cf`, null where there is no memory.
 ///
 /// # Safety
 ///
 /// `cf` must be what nginx hands to a callback.
-unsafe fn into_pool<T>(cf: *mut ngx_conf_t, value: T) -> *mut c_void {
-    // SAFETY: the pool of `cf` is live.
-    unsafe { Pool::from_ngx_pool((*cf).pool) }.allocate(value).cast()
+unsafe fn new_conf<T>(cf: *mut ngx_conf_t, conf: T) -> *mut c_void {
+    // SAFETY: by the caller's contract.
+    let conf = unsafe { raw::into_pool((*cf).pool, conf) };
+    conf.map_or(ptr::null_mut(), |conf| conf.as_ptr().cast())
 }
 
 unsafe extern "C" fn create_main_conf(cf: *mut ngx_conf_t) -> *mut c_void {
-    // SAFETY: nginx hands over a live `cf`.
-    guard("create_main_conf", ptr::null_mut(), || unsafe { into_pool(cf, MainConf::default()) })
+    // SAFETY: nginx hands over a live `cf` with a live pool.
+    guard("create_main_conf", ptr::null_mut(), || unsafe { new_conf(cf, MainConf::default()) })
 }
 
 unsafe extern "C" fn create_loc_conf(cf: *mut ngx_conf_t) -> *mut c_void {
-    // SAFETY: nginx hands over a live `cf`.
-    guard("create_loc_conf", ptr::null_mut(), || unsafe { into_pool(cf, LocConf::unset()) })
+    // SAFETY: nginx hands over a live `cf` with a live pool.
+    guard("create_loc_conf", ptr::null_mut(), || unsafe { new_conf(cf, LocConf::unset()) })
 }
 
 unsafe extern "C" fn merge_loc_conf(
@@ -235,10 +235,8 @@ unsafe extern "C" fn init_process(cycle: *mut ngx_cycle_t) -> ngx_int_t {
             };
             &*(*context.main_conf.add(module_index())).cast::<MainConf>()
         };
-        for shm_zone in &main_conf.zones {
-            // SAFETY: the zones of the running cycle are live, and `rl_zone` has put our type
-            // behind `data`.
-            unsafe { (*shm_zone.as_ref().data.cast::<Zone>()).adopt() };
+        for zone in main_conf.zones.iter().filter_map(ZoneRef::declared) {
+            zone.adopt();
         }
         raw::OK
     })

@@ -1,10 +1,15 @@
 //! nginx's constants and strings. The generated constants differ in type from one to the next.
 #![allow(unsafe_code)]
 
-use core::ffi::c_char;
-use core::ptr;
+use core::ffi::{c_char, c_void};
+use core::mem::size_of;
+use core::ptr::{self, NonNull};
 
-use nginx_sys::{ngx_conf_t, ngx_int_t, ngx_str_t, ngx_uint_t};
+use nginx_sys::{
+    ngx_conf_t, ngx_int_t, ngx_pool_cleanup_add, ngx_pool_t, ngx_str_t, ngx_uint_t, NGX_ALIGNMENT,
+};
+
+use super::guard::guard;
 
 /// Done, or the phase is to go on.
 pub const OK: ngx_int_t = 0;
@@ -51,4 +56,29 @@ pub unsafe fn bytes<'a>(text: ngx_str_t) -> &'a [u8] {
 pub unsafe fn words<'a>(cf: *mut ngx_conf_t) -> &'a [ngx_str_t] {
     // SAFETY: nginx hands over an array of strings, from the configuration's pool.
     unsafe { (*(*cf).args).as_slice() }
+}
+
+/// Moves a value into a pool, which drops it when it goes. `None` where there is no memory; nginx
+/// has logged that.
+///
+/// # Safety
+///
+/// The pool must be live.
+pub unsafe fn into_pool<T>(pool: *mut ngx_pool_t, value: T) -> Option<NonNull<T>> {
+    const { assert!(align_of::<T>() <= NGX_ALIGNMENT) };
+    // SAFETY: the pool is live, by the caller's contract. It gives a record with memory for the
+    // value, aligned as asserted above, and calls the handler with that memory.
+    unsafe {
+        let record = ngx_pool_cleanup_add(pool, size_of::<T>()).as_mut()?;
+        let place = NonNull::new(record.data.cast::<T>())?;
+        place.write(value);
+        record.handler = Some(drop_value::<T>);
+        Some(place)
+    }
+}
+
+/// Called by nginx when a pool goes.
+unsafe extern "C" fn drop_value<T>(value: *mut c_void) {
+    // SAFETY: handed to nginx together with the value, and called once.
+    guard("clean-up", (), || unsafe { value.cast::<T>().drop_in_place() });
 }

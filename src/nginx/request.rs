@@ -6,6 +6,7 @@
 #![allow(unsafe_code)]
 
 use core::ffi::c_void;
+use core::marker::PhantomData;
 use core::mem::size_of;
 use core::ptr;
 use core::sync::atomic::{AtomicUsize, Ordering};
@@ -24,7 +25,7 @@ use crate::report::{Line, Status};
 
 /// A request that is being handled.
 #[derive(Clone, Copy)]
-pub struct Request(*mut ngx_http_request_t);
+pub struct Request<'r>(*mut ngx_http_request_t, PhantomData<&'r ngx_http_request_t>);
 
 /// nginx could not allocate or evaluate something; it has logged why.
 pub struct Failed;
@@ -34,14 +35,14 @@ struct Judged {
     status: Status,
 }
 
-impl Request {
+impl<'r> Request<'r> {
     /// Takes the request that nginx hands to a callback.
     ///
     /// # Safety
     ///
-    /// The request must be live, and stay so while the value is used.
+    /// The request must be live, and stay so for `'r`.
     pub unsafe fn new(r: *mut ngx_http_request_t) -> Self {
-        Self(r)
+        Self(r, PhantomData)
     }
 
     /// The request for nginx's own functions.
@@ -50,7 +51,7 @@ impl Request {
     }
 
     /// The configuration of the request's location.
-    pub fn conf<'a>(self) -> &'a LocConf {
+    pub fn conf(self) -> &'r LocConf {
         // SAFETY: the request is live; nginx has filled our slot with what `create_loc_conf` gave,
         // and keeps the configuration longer than any request.
         unsafe { &*(*(*self.0).loc_conf.add(module_index())).cast::<LocConf>() }
@@ -64,7 +65,7 @@ impl Request {
 
     /// The arguments of the request line.
     #[cfg(feature = "test-hooks")]
-    pub fn args<'a>(self) -> &'a [u8] {
+    pub fn args(self) -> &'r [u8] {
         // SAFETY: the request is live, and the text is from its buffer or pool.
         unsafe { raw::bytes((*self.0).args) }
     }
@@ -74,7 +75,7 @@ impl Request {
     /// # Errors
     ///
     /// Out of memory.
-    pub fn key<'a>(self, zone: &Zone) -> Result<&'a [u8], Failed> {
+    pub fn key(self, zone: &'r Zone) -> Result<&'r [u8], Failed> {
         let mut key = ngx_str_t { len: 0, data: ptr::null_mut() };
         // nginx takes the value by a pointer to mutable but does not write to it.
         let value = ptr::from_ref(&zone.key).cast_mut();
@@ -94,7 +95,7 @@ impl Request {
         self.judged().map(|judged| judged.status)
     }
 
-    fn judged<'a>(self) -> Option<&'a Judged> {
+    fn judged(self) -> Option<&'r Judged> {
         // SAFETY: the request is live, and so is the main one, which is itself for a client's
         // request. Our context is null or what `remember` has put there.
         unsafe {

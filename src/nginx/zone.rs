@@ -43,10 +43,50 @@ impl Zone {
     }
 }
 
+/// A shared memory zone that `rl_zone` or `rl_req` names.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub struct ZoneRef(NonNull<ngx_shm_zone_t>);
+
+impl ZoneRef {
+    /// Takes a zone of nginx's.
+    ///
+    /// # Safety
+    ///
+    /// The zone must have been added with this module's tag, and the value must not be used
+    /// longer than the configuration it was added to.
+    pub unsafe fn new(shm_zone: NonNull<ngx_shm_zone_t>) -> Self {
+        Self(shm_zone)
+    }
+
+    /// The zone's name.
+    pub fn name(&self) -> &[u8] {
+        // SAFETY: zone and name live as long as the configuration, by the contract of `new`.
+        unsafe { raw::bytes(self.0.as_ref().shm.name) }
+    }
+
+    /// What `rl_zone` says of it; `None` until that has been read.
+    pub fn declared(&self) -> Option<&Zone> {
+        // SAFETY: the zone is live. Nobody but `declare` sets the data of a zone with our tag.
+        unsafe { self.0.as_ref().data.cast::<Zone>().as_ref() }
+    }
+
+    /// Declares the zone.
+    ///
+    /// # Safety
+    ///
+    /// `zone` must live as long as the configuration.
+    pub unsafe fn declare(mut self, zone: NonNull<Zone>) {
+        // SAFETY: the zone is live, and nobody else uses it while the configuration is read.
+        let shm_zone = unsafe { self.0.as_mut() };
+        shm_zone.init = Some(init_zone);
+        shm_zone.data = zone.as_ptr().cast();
+    }
+}
+
 /// Called by nginx when the memory of a zone is mapped, or taken over from the configuration
 /// before (`old`). Must not write to memory that is taken over: old workers use it, and the new
 /// configuration may still be given up.
-pub unsafe extern "C" fn init_zone(shm_zone: *mut ngx_shm_zone_t, old: *mut c_void) -> ngx_int_t {
+unsafe extern "C" fn init_zone(shm_zone: *mut ngx_shm_zone_t, old: *mut c_void) -> ngx_int_t {
     guard("zone init", raw::ERROR, || {
         // SAFETY: nginx hands over a live zone, and `rl_zone` has put our type behind `data`.
         let (shm_zone, zone) = unsafe { (&mut *shm_zone, &mut *(*shm_zone).data.cast::<Zone>()) };
@@ -58,10 +98,7 @@ pub unsafe extern "C" fn init_zone(shm_zone: *mut ngx_shm_zone_t, old: *mut c_vo
             None => create(shm_zone, zone),
         };
         match attached {
-            Ok(()) => {
-                zone.adopt();
-                raw::OK
-            }
+            Ok(()) => raw::OK,
             Err(why) => {
                 let mut line = Line::new();
                 // SAFETY: the zone's name and log live as long as the zone.

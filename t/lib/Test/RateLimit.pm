@@ -23,7 +23,7 @@ our @EXPORT = qw/
 	migrate write_both write_http is_on_both
 	get ask start status statuses body at_once waits connection address
 	log_of log_lines access_log_of log_is_calm
-	reload_fully worker_pids hold_in_lock wait_until
+	reload_fully worker_pids run_with_hooks hold_in_lock wait_until
 /;
 
 my @SIDES = qw/ limit_req rl_req /;
@@ -61,7 +61,8 @@ sub write_http {
 	my ($t, $http, $main) = @_;
 
 	# All tests may be run with so many workers, and nginx takes the directive once.
-	$main = '' if !defined $main || ($ENV{TEST_NGINX_GLOBALS} || '') =~ /worker_processes/;
+	$main = '' unless defined $main;
+	$main =~ s/worker_processes\s+\d+;// if ($ENV{TEST_NGINX_GLOBALS} || '') =~ /worker_processes/;
 	return $t->write_file_expand('nginx.conf', <<EOF);
 %%TEST_GLOBALS%%
 daemon off;
@@ -282,6 +283,26 @@ sub reload_fully {
 		my @now = worker_pids($t);
 		@now == keys %old && !grep { $old{$_} } @now;
 	};
+}
+
+# Runs two workers of a module that was built with test hooks, which only `make test` does; a test
+# of PLAN checks. /a.html is limited, /free.html is not, and each answer names its worker.
+sub run_with_hooks {
+	my ($plan) = @_;
+
+	Test::More::plan(skip_all => 'no module with test hooks (TEST_RL_HOOKS)') unless $ENV{TEST_RL_HOOKS};
+	my $t = Test::Nginx->new()->has(qw/http/)->plan($plan);
+	write_http($t, <<'EOF', 'worker_processes 2;');
+rl_zone $arg_k zone=z:1m rate=1r/m;
+server {
+    listen 127.0.0.1:8080;
+    add_header X-Worker $pid always;
+    location /a.html { rl_req zone=z burst=1 nodelay; }
+    location /free.html { }
+}
+EOF
+	$t->write_file($_, 'served') for qw/ a.html free.html /;
+	return $t->todo_alerts()->run();
 }
 
 # Only with a module that was built with test hooks: a request with this argument never returns from
