@@ -15,7 +15,7 @@ pub(super) fn parse_decimal(digits: &[u8]) -> Option<u64> {
         .map(i64::cast_unsigned)
 }
 
-/// A positive number and whether it was one at all: `Err(true)` for digits that are too large.
+/// A positive number of at most `most`, or why it is none.
 pub(super) fn parse_positive(digits: &[u8], most: u64) -> Result<u64, NotPositive> {
     match parse_decimal(digits) {
         Some(0) => Err(NotPositive::Malformed),

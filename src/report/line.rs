@@ -28,7 +28,7 @@ impl Line {
 
     /// Adds formatted text.
     pub fn put(&mut self, text: fmt::Arguments<'_>) -> &mut Self {
-        // `write_str` below cannot fail, and the formatted types are numbers and escapes.
+        // `write_str` below cannot fail, nor does any `Display` that gets here.
         let _ = fmt::write(self, text);
         self
     }

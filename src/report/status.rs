@@ -7,7 +7,7 @@ use crate::engine::{Mode, Outcome};
 pub enum Status {
     /// Within all limits.
     Passed,
-    /// Held, then passed.
+    /// Held. Then passed, if the client was still there.
     Delayed,
     /// Refused.
     Rejected,

@@ -27,7 +27,8 @@ pub enum Counter {
     EvictedRecovered,
     /// Records moved to their other bucket for a new key.
     Moved,
-    /// Requests that passed because a record could not be reached in time.
+    /// Look-ups that could not reach the record in time. One limit may look twice at a request:
+    /// to judge and to charge it.
     Untracked,
 }
 

@@ -8,8 +8,8 @@ use std::sync::atomic::{AtomicU64, AtomicU8, Ordering};
 /// Raised with every change below.
 pub(super) const LAYOUT_VERSION: u64 = 1;
 
-/// "ngx_rl" and two bytes that no text has.
-pub(super) const MAGIC: u64 = u64::from_be_bytes(*b"ngx_rl\xf0\x9f");
+/// "ngx_rl" and two bytes that UTF-8 does not have.
+pub(super) const MAGIC: u64 = u64::from_be_bytes(*b"ngx_rl\xff\xfe");
 
 /// How many cache-line pairs share the counting. Workers beyond that share one.
 pub(super) const STRIPES: usize = 8;

@@ -77,8 +77,7 @@ pub struct Held<'a, W: Word> {
 }
 
 impl<'a, W: Word> Held<'a, W> {
-    /// Takes a lock for the owner `me`, which is not 0, holds no lock that it could wait for here,
-    /// and runs in one thread only.
+    /// Takes a lock. `me` is not 0. The owner must be one thread and must not hold this lock.
     ///
     /// # Errors
     ///
@@ -126,8 +125,9 @@ impl<'a, W: Word> Held<'a, W> {
         word.swap_if(FREE, me).ok().map(|()| Self { word, me })
     }
 
-    /// Whether the lock is still ours: to be asked before a store that others rely on, by whoever
-    /// may have been stopped for long.
+    /// Whether the lock is still ours. Only damaged memory, or a second process with our word, can
+    /// have taken it away. Asked where a store to the wrong bucket would outlast the decision:
+    /// before a tag is written.
     #[inline]
     pub fn is_mine(&self) -> bool {
         self.word.load() == self.me
@@ -137,7 +137,8 @@ impl<'a, W: Word> Held<'a, W> {
 impl<W: Word> Drop for Held<'_, W> {
     #[inline]
     fn drop(&mut self) {
-        // Never blindly: the lock may have been taken over.
+        // Never blindly: see `is_mine`. A load and a store do for a swap, since nobody else
+        // replaces a living owner's word.
         if self.word.load() == self.me {
             self.word.store(FREE);
         }

@@ -18,6 +18,7 @@
 //! | `table` | look-up, hit and miss |
 //! | `room` | where a new key goes: free, recovered, a move, an eviction |
 //! | `counters` | striped event counters |
+//! | `hooks` | for tests: stops a process inside a lock |
 
 mod counters;
 mod hash;

@@ -119,7 +119,7 @@ impl Stuck {
         self.any.set(true);
     }
 
-    /// The lock was to be had: its owner runs again, or is gone.
+    /// The lock has been taken, so its owner runs again or is gone.
     #[inline]
     pub fn forget(&self, bucket: usize) {
         if self.any.get() {

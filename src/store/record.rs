@@ -30,6 +30,8 @@ impl Record for LeakyState {
     const WORDS: usize = 2;
     const ALGORITHM: u64 = 1;
 
+    // `last` first: a process killed between the two leaves a record that is too strict, never
+    // one that is too lax.
     fn to_words(self) -> [u64; 2] {
         [self.last.0, self.excess]
     }

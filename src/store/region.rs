@@ -1,4 +1,4 @@
-//! Raw memory as a header and buckets. The only file of the table that touches a pointer.
+//! Raw memory as a header and buckets. The only file of the table that follows a pointer.
 #![allow(unsafe_code)]
 
 use std::ptr::NonNull;
@@ -19,8 +19,8 @@ impl Region {
     /// # Safety
     ///
     /// `memory` must point at `bytes` bytes that are readable and writable as long as the value or
-    /// a copy of it is in use, and that are accessed by nothing but tables of this crate, in
-    /// whatever process.
+    /// a copy of it is in use, and that are written by nothing but tables of this crate, in whatever
+    /// process. nginx may read the label.
     pub unsafe fn new(memory: NonNull<u8>, bytes: usize) -> Self {
         Self { memory, bytes }
     }

@@ -37,8 +37,8 @@ impl<R: Record> Table<R> {
         }
     }
 
-    /// Writes a record into a slot: the tag goes first and comes last, so that a kill in between
-    /// loses the record and never leaves a tag with somebody else's state. Says whether it is
+    /// Writes a record into a slot: the tag is cleared first and written last, so that a kill in
+    /// between loses the record and never leaves a tag with somebody else's state. Says whether it is
     /// written: not where the lock has been taken away.
     fn put(&self, locked: &Locked<'_>, slot: usize, tag: u64, state: R) -> bool {
         if !locked.held.is_mine() {

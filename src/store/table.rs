@@ -3,7 +3,7 @@
 use std::cell::Cell;
 use std::fmt;
 use std::ptr;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{compiler_fence, AtomicU64, Ordering};
 
 use super::counters::{self, Counter, Counters};
 use super::hash::{digest, other_bucket, KeyHash, Secret};
@@ -333,6 +333,8 @@ impl<R: Record> Table<R> {
     pub(super) fn set_state(&self, bucket: &Bucket, slot: usize, state: R) {
         for (n, word) in state.to_words().as_ref().iter().enumerate() {
             bucket.state_word(R::SLOTS, R::WORDS, slot, n).store(*word, Ordering::Relaxed);
+            // In the record's order also for who is killed in between.
+            compiler_fence(Ordering::Release);
         }
     }
 

@@ -1,4 +1,4 @@
-//! Memory for a table. One of two test files with unsafe code.
+//! Memory for a table.
 #![allow(unsafe_code)]
 
 use std::ptr::{self, NonNull};

@@ -2,7 +2,7 @@
 //!
 //! | file | what |
 //! |---|---|
-//! | `memory` | memory for a table: heap or shared mapping (unsafe) |
+//! | `memory` | memory for a table, a shared mapping (unsafe) |
 //! | `process` | forked processes, owners of locks (unsafe) |
 //! | `keys` | keys that live in wanted buckets, the rule they are charged by |
 #![allow(dead_code, reason = "every test binary uses another part")]

@@ -1,4 +1,4 @@
-//! Forked processes, and owners of locks. One of two test files with unsafe code.
+//! Forked processes, and owners of locks.
 #![allow(unsafe_code)]
 
 use std::panic::{catch_unwind, AssertUnwindSafe};
