@@ -1,5 +1,5 @@
 //! A dynamic nginx module that limits the rate of requests: a drop-in for nginx's own
-//! `limit_req`, with a state table that is faster, denser and cannot be flushed by spraying keys.
+//! `limit_req`, with a state table that holds more keys and that spraying keys does not flush.
 //!
 //! # Rooms
 //!
