@@ -2,10 +2,7 @@
 
 use super::number::{parse_positive, NotPositive};
 use super::ConfigError;
-use crate::limit::Milli;
-
-/// One request in 1/1000.
-const REQUEST: Milli = 1000;
+use crate::limit::{Thousandths, REQUEST};
 
 /// The arguments of `rl_req`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -29,10 +26,10 @@ pub enum Delay {
 
 impl Delay {
     /// The excess up to which a request is not held, in 1/1000 request.
-    pub fn milli(self) -> Milli {
+    pub fn milli(self) -> Thousandths {
         match self {
             Self::After(requests) => requests.saturating_mul(REQUEST),
-            Self::Never => Milli::MAX,
+            Self::Never => Thousandths::MAX,
         }
     }
 }
@@ -75,7 +72,7 @@ impl<'a> LimitArgs<'a> {
     }
 
     /// The burst in 1/1000 request.
-    pub fn burst_milli(&self) -> Milli {
+    pub fn burst_milli(&self) -> Thousandths {
         self.burst.saturating_mul(REQUEST)
     }
 }

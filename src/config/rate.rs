@@ -2,7 +2,7 @@
 
 use super::number::{parse_positive, NotPositive};
 use super::ConfigError;
-use crate::limit::Milli;
+use crate::limit::{Thousandths, REQUEST};
 
 /// Requests in a period, kept as a pair until the last division.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -44,8 +44,8 @@ impl Rate {
     /// The rate in 1/1000 request a second, rounded down as nginx does: `1r/m` is 16.
     ///
     /// At least 16, since `1r/m` is the lowest rate that can be written.
-    pub fn milli_per_second(self) -> Milli {
-        self.requests * 1000 / self.period_s
+    pub fn milli_per_second(self) -> Thousandths {
+        self.requests * REQUEST / self.period_s
     }
 }
 

@@ -5,7 +5,7 @@ use std::ptr::{self, NonNull};
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use ngx_http_rl::limit::LeakyState;
-use ngx_http_rl::store::{Region, Secret, Table};
+use ngx_http_rl::store::{Record, Region, Secret, Table};
 
 /// Bytes of the header, by `store::layout`. `geometry_is_as_the_tests_assume` compares.
 pub const HEADER: usize = 1408;
@@ -124,12 +124,13 @@ impl Memory {
 
     /// A new table in all of it.
     pub fn create(&self, secret: u64) -> Table<LeakyState> {
-        Table::create(self.region(), KEY, Secret::known([secret, !secret])).expect("memory does")
+        let secret = Secret::known([secret, !secret]);
+        Table::create(self.region(), LeakyState::WORDS, KEY, secret).expect("memory does")
     }
 
     /// One more view of the table in it.
     pub fn attach(&self) -> Table<LeakyState> {
-        Table::attach(self.region(), KEY).expect("a table is there")
+        Table::attach(self.region(), LeakyState::WORDS, KEY).expect("a table is there")
     }
 }
 
