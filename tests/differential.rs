@@ -174,7 +174,7 @@ fn told(outcome: Outcome, mode: Mode, zone_of: impl Fn(usize) -> usize) -> Told 
 /// A key's record on our side, as excess and time; `None` also for one that says nothing.
 fn our_state(zone: &Zone, key: &[u8]) -> Option<(u64, u64)> {
     let record = zone.table.look(zone.table.hash(key), |state| state.copied()).unwrap();
-    record.map(|state| (state.excess, state.last.0)).filter(|(_, last)| *last > 0)
+    record.map(|state| (state.excess, state.last)).filter(|(_, last)| *last > 0)
 }
 
 /// Stock drops drained keys that have been idle for 60 s when a new one comes (DESIGN.md, section

@@ -8,15 +8,32 @@
 //! | `leaky` | nginx's leaky bucket | excess and its time |
 //! | `gcra` | GCRA, which is the token bucket told in times | theoretical arrival time |
 //! | `queue` | leaky bucket as a queue | next release |
-//! | `fixed`, `anchored` | fixed window: by the clock, by the first request | start and count |
-//! | `sliding` | two windows, interpolated | start and two counts |
+//! | `fixed` | fixed windows: by the wall clock, from the first request on | start and count |
+//! | `sliding` | two fixed windows, interpolated | start and two counts |
 //! | `log` | sliding log | a ring of admission times |
 //!
-//! `window` has what the windows share, `rule` all algorithms as one type.
+//! `ahead` has what `gcra` and `queue` share, `window` what the windows and the log share; `rule` is
+//! any of them as one type.
 
+mod ahead;
+mod fixed;
+mod gcra;
 mod leaky;
+mod log;
+mod queue;
+mod rule;
+mod sliding;
+mod window;
 
+pub use ahead::{Ahead, Schedule};
+pub use fixed::{AnchoredWindow, FixedWindow};
+pub use gcra::Gcra;
 pub use leaky::{Leaky, LeakyState};
+pub use log::{Log, LogEntries, LogView, SlidingLog};
+pub use queue::LeakyQueue;
+pub use rule::Rule;
+pub use sliding::{SlidingState, SlidingWindow};
+pub use window::WindowState;
 
 /// One instant, as each of the clocks shows it. An algorithm reads one of them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
