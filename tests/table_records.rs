@@ -15,9 +15,9 @@ use ngx_http_rl::limit::{
     Admission, Algorithm, LeakyState, Now, Refusal, Scalar, Standing, Thousandths, Verdict,
 };
 use ngx_http_rl::store::{
-    AttachError, Counter, KeyHash, Record, ScalarRecord, Secret, Table, Worth,
+    AttachError, Counter, KeyHash, Kind, Record, ScalarRecord, Secret, Table, Worth,
 };
-use support::memory::{Memory, BUCKET, HEADER, KEY};
+use support::memory::{Memory, BUCKET, HEADER, KEY, LEAKY};
 
 /// A record of one word: when the key may come again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -28,8 +28,7 @@ impl Scalar for Due {}
 impl ScalarRecord for Due {
     type Words = [u64; 1];
 
-    const LEN: usize = WORDS;
-    const ID: u64 = u64::MAX;
+    const LEN: usize = 1;
 
     fn to_words(self) -> [u64; 1] {
         [self.0]
@@ -40,8 +39,8 @@ impl ScalarRecord for Due {
     }
 }
 
-/// Words of [`Due`].
-const WORDS: usize = 1;
+/// What a table of [`Due`] holds.
+const KIND: Kind = Kind { algorithm: u64::MAX, words: 1 };
 
 /// One request, then none until [`GAP_MS`] later.
 struct OneByOne;
@@ -80,7 +79,7 @@ impl Algorithm for OneByOne {
 
 fn create(memory: &Memory, secret: u64) -> Table<Due> {
     let secret = Secret::known([secret, !secret]);
-    Table::create(memory.region(), WORDS, KEY, secret).expect("memory does")
+    Table::create(memory.region(), KIND, KEY, secret).expect("memory does")
 }
 
 fn key(table: &Table<Due>, number: u64) -> KeyHash {
@@ -108,7 +107,7 @@ fn seven_records_of_one_word_fit_a_bucket() {
 fn slots_do_not_overlap() {
     let memory = Memory::for_buckets(2);
     let table =
-        Table::<Due>::create(memory.part(0, HEADER + BUCKET), WORDS, KEY, Secret::known([1, 2]))
+        Table::<Due>::create(memory.part(0, HEADER + BUCKET), KIND, KEY, Secret::known([1, 2]))
             .unwrap();
     let due = |number: u64| Due(u64::MAX - number);
     for number in 0..7 {
@@ -125,9 +124,9 @@ fn slots_do_not_overlap() {
 fn a_table_of_other_records_is_refused() {
     let memory = Memory::for_buckets(3);
     create(&memory, 1);
-    let refused = Table::<LeakyState>::attach(memory.region(), 2, KEY).err();
+    let refused = Table::<LeakyState>::attach(memory.region(), LEAKY, KEY).err();
     assert_eq!(refused, Some(AttachError::Header("algorithm")));
-    assert!(Table::<Due>::attach(memory.region(), WORDS, KEY).is_ok());
+    assert!(Table::<Due>::attach(memory.region(), KIND, KEY).is_ok());
 }
 
 /// Seven slots leave more ways out than five: the design wants 95 % at 1 MiB.

@@ -6,8 +6,10 @@
 //! are charged in reverse order without being asked again, and the request waits for the longest
 //! of the waits. On a tie the later limit keeps it.
 
+mod any;
 mod meter;
 
+pub use any::{AnyMeter, AnyTable};
 pub use meter::{Hold, Judgement, Meter, Metered};
 
 use crate::limit::{Now, Thousandths};

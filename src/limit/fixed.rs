@@ -73,9 +73,8 @@ impl Windows for AnchoredWindow {
     }
 
     fn current(&self, state: Option<&WindowState>, now_ms: u64) -> Current<WindowState> {
-        let is_open = |state: &&WindowState| {
-            now_ms.saturating_sub(state.start_ms) < self.window_ms.max(1)
-        };
+        let is_open =
+            |state: &&WindowState| now_ms.saturating_sub(state.start_ms) < self.window_ms.max(1);
         let (start_ms, count, is_moved) = match state.filter(is_open) {
             None => (now_ms, 0, false),
             Some(state) if state.start_ms > now_ms.saturating_add(CLOCK_STEP_MS) => {
@@ -105,12 +104,7 @@ impl<W: Windows> Algorithm for W {
         })
     }
 
-    fn charge(
-        &self,
-        state: Option<&WindowState>,
-        now: Now,
-        cost: u32,
-    ) -> Admission<WindowState> {
+    fn charge(&self, state: Option<&WindowState>, now: Now, cost: u32) -> Admission<WindowState> {
         let WindowState { start_ms, count } = self.current(state, W::clock_ms(now)).state;
         Admission {
             next: WindowState { start_ms, count: count.saturating_add(cost) },

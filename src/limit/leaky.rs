@@ -74,7 +74,7 @@ impl Leaky {
 
     /// How long `excess` takes to leak away, in milliseconds rounded down, as stock computes a
     /// delay.
-    fn drain_ms(&self, excess: Thousandths) -> u64 {
+    pub(super) fn drain_ms(&self, excess: Thousandths) -> u64 {
         excess.saturating_mul(1000).checked_div(self.rate).unwrap_or(0)
     }
 

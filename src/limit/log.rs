@@ -9,8 +9,8 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use super::{Admission, Algorithm, Now, Refusal, Standing, State, Thousandths, Verdict};
 use super::window::{excess, room_for, thousandths, CLOCK_STEP_MS};
+use super::{Admission, Algorithm, Now, Refusal, Standing, State, Thousandths, Verdict};
 
 /// Bits of a time in milliseconds: 139 years.
 const TIME_BITS: u32 = 42;
@@ -113,7 +113,8 @@ impl State for Log {
     }
 
     fn store(owned: &mut Option<Box<[AtomicU64]>>, next: LogEntries) {
-        let ring = owned.get_or_insert_with(|| (0..next.quota).map(|_| AtomicU64::new(0)).collect());
+        let ring =
+            owned.get_or_insert_with(|| (0..next.quota).map(|_| AtomicU64::new(0)).collect());
         next.write(ring);
     }
 }

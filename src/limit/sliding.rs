@@ -131,12 +131,7 @@ impl Algorithm for SlidingWindow {
         })
     }
 
-    fn charge(
-        &self,
-        state: Option<&SlidingState>,
-        now: Now,
-        cost: u32,
-    ) -> Admission<SlidingState> {
+    fn charge(&self, state: Option<&SlidingState>, now: Now, cost: u32) -> Admission<SlidingState> {
         let window = self.current(state, now.wall_ms).state;
         let estimate = self.estimate(&window, now.wall_ms.saturating_sub(window.start_ms));
         Admission {

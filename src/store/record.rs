@@ -2,9 +2,37 @@
 
 use std::sync::atomic::{compiler_fence, AtomicU64, Ordering};
 
-use crate::limit::{Algorithm, LeakyState, Now, Scalar, State, Thousandths, View};
+use crate::limit::{
+    Ahead, Algorithm, LeakyState, Log, LogEntries, LogView, Now, Rule, Scalar, SlidingState, State,
+    Thousandths, View, WindowState,
+};
 
 use super::layout::BUCKET_WORDS;
+
+/// What the records of a table are, as its header says it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Kind {
+    /// The algorithm that the records belong to, by number.
+    pub algorithm: u64,
+    /// Words of a record.
+    pub words: usize,
+}
+
+impl Kind {
+    /// The records that a rule keeps. Numbers are never used twice.
+    pub fn of(rule: &Rule) -> Self {
+        let (algorithm, words) = match rule {
+            Rule::Leaky(_) => (1, LeakyState::WORDS),
+            Rule::Gcra(_) => (2, Ahead::WORDS),
+            Rule::LeakyQueue(_) => (3, Ahead::WORDS),
+            Rule::FixedWindow(_) => (4, WindowState::WORDS),
+            Rule::AnchoredWindow(_) => (5, WindowState::WORDS),
+            Rule::SlidingWindow(_) => (6, SlidingState::WORDS),
+            Rule::SlidingLog(rule) => (7, rule.quota as usize),
+        };
+        Self { algorithm, words }
+    }
+}
 
 /// A state that a table can hold. Every bit pattern must be a valid one.
 pub trait Record: State {
@@ -14,9 +42,6 @@ pub trait Record: State {
 
     /// Slots of a bucket with the states in its head: each takes a tag and a state.
     const SLOTS: usize = BUCKET_WORDS / (1 + Self::WORDS);
-
-    /// Which algorithm the state belongs to. Written to the header; never used twice.
-    const ALGORITHM: u64;
 
     /// The state in some words.
     fn load(words: &[AtomicU64]) -> Self::View<'_>;
@@ -33,9 +58,6 @@ pub trait ScalarRecord: Scalar {
     /// Number of words.
     const LEN: usize;
 
-    /// Which algorithm the state belongs to. Written to the header; never used twice.
-    const ID: u64;
-
     /// The words to store, in the order in which they are stored.
     fn to_words(self) -> Self::Words;
 
@@ -45,7 +67,6 @@ pub trait ScalarRecord: Scalar {
 
 impl<S: ScalarRecord> Record for S {
     const WORDS: usize = S::LEN;
-    const ALGORITHM: u64 = S::ID;
 
     #[inline]
     fn load(words: &[AtomicU64]) -> S {
@@ -70,7 +91,6 @@ impl ScalarRecord for LeakyState {
     type Words = [u64; 2];
 
     const LEN: usize = 2;
-    const ID: u64 = 1;
 
     // `last` first: a process killed between the two leaves a record that is too strict, never
     // one that is too lax.
@@ -80,6 +100,62 @@ impl ScalarRecord for LeakyState {
 
     fn from_words([last, excess]: [u64; 2]) -> Self {
         Self { last, excess }
+    }
+}
+
+impl ScalarRecord for Ahead {
+    type Words = [u64; 1];
+
+    const LEN: usize = 1;
+
+    fn to_words(self) -> [u64; 1] {
+        [self.until_ns]
+    }
+
+    fn from_words([until_ns]: [u64; 1]) -> Self {
+        Self { until_ns }
+    }
+}
+
+impl ScalarRecord for WindowState {
+    type Words = [u64; 2];
+
+    const LEN: usize = 2;
+
+    // The start first, here and below: killed in between, an old count stands in a new window, and
+    // the record is too strict.
+    fn to_words(self) -> [u64; 2] {
+        [self.start_ms, u64::from(self.count)]
+    }
+
+    fn from_words([start_ms, count]: [u64; 2]) -> Self {
+        Self { start_ms, count: u32::try_from(count).unwrap_or(u32::MAX) }
+    }
+}
+
+impl ScalarRecord for SlidingState {
+    type Words = [u64; 2];
+
+    const LEN: usize = 2;
+
+    fn to_words(self) -> [u64; 2] {
+        [self.start_ms, u64::from(self.previous) << 32 | u64::from(self.current)]
+    }
+
+    fn from_words([start_ms, counts]: [u64; 2]) -> Self {
+        Self { start_ms, previous: (counts >> 32) as u32, current: counts as u32 }
+    }
+}
+
+impl Record for Log {
+    const WORDS: usize = 0;
+
+    fn load(words: &[AtomicU64]) -> LogView<'_> {
+        LogView(words)
+    }
+
+    fn save(words: &[AtomicU64], next: LogEntries) {
+        next.write(words);
     }
 }
 

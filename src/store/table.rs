@@ -11,7 +11,7 @@ use super::layout::{Bucket, Geometry, LABEL_BYTES, LAYOUT_VERSION, MAGIC};
 use super::lock::Held;
 use super::patience::{Patience, Stuck};
 use super::process::Owner;
-use super::record::{Record, Worth};
+use super::record::{Kind, Record, Worth};
 use super::region::{Region, Space};
 use crate::limit::Algorithm;
 
@@ -25,6 +25,8 @@ pub struct Untracked;
 pub enum AttachError {
     /// Too small for a bucket, or not aligned to 128 bytes.
     Memory,
+    /// The records are not of the size that this table has.
+    Records,
     /// The header's field of that name is not what it must be.
     Header(&'static str),
 }
@@ -33,6 +35,7 @@ impl fmt::Display for AttachError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Memory => f.write_str("the memory is too small or not aligned"),
+            Self::Records => f.write_str("the records are of another size"),
             Self::Header(field) => write!(f, "the header has another {field}"),
         }
     }
@@ -61,25 +64,25 @@ pub(super) struct Locked<'a> {
 }
 
 impl<R: Record> Table<R> {
-    /// Lays out an empty table in fresh memory, for records of `words` words.
+    /// Lays out an empty table in fresh memory.
     ///
     /// # Errors
     ///
     /// The memory does not do.
     pub fn create(
         region: Region,
-        words: usize,
+        kind: Kind,
         key: &[u8],
         secret: Secret,
     ) -> Result<Self, AttachError> {
-        let table = Self::view(region, words, secret)?;
+        let table = Self::view(region, kind, secret)?;
         table.space.zero_if_filled();
         let header = table.space.header();
         let Secret([k0, k1]) = secret;
         for (field, value) in [
             (&header.version, LAYOUT_VERSION),
-            (&header.algorithm, R::ALGORITHM),
-            (&header.record_words, words as u64),
+            (&header.algorithm, kind.algorithm),
+            (&header.record_words, kind.words as u64),
             (&header.key_digest, digest(key)),
             (&header.buckets, table.buckets() as u64),
             (&header.secret[0], k0),
@@ -96,14 +99,14 @@ impl<R: Record> Table<R> {
     /// # Errors
     ///
     /// The memory does not do, or holds something else.
-    pub fn attach(region: Region, words: usize, key: &[u8]) -> Result<Self, AttachError> {
-        let mut table = Self::view(region, words, Secret([0, 0]))?;
+    pub fn attach(region: Region, kind: Kind, key: &[u8]) -> Result<Self, AttachError> {
+        let mut table = Self::view(region, kind, Secret([0, 0]))?;
         let header = table.space.header();
         for (field, value, name) in [
             (&header.magic, MAGIC, "magic"),
             (&header.version, LAYOUT_VERSION, "layout version"),
-            (&header.algorithm, R::ALGORITHM, "algorithm"),
-            (&header.record_words, words as u64, "record size"),
+            (&header.algorithm, kind.algorithm, "algorithm"),
+            (&header.record_words, kind.words as u64, "record size"),
             (&header.key_digest, digest(key), "key"),
             (&header.buckets, table.buckets() as u64, "number of buckets"),
         ] {
@@ -115,7 +118,11 @@ impl<R: Record> Table<R> {
         Ok(table)
     }
 
-    fn view(region: Region, words: usize, secret: Secret) -> Result<Self, AttachError> {
+    fn view(region: Region, kind: Kind, secret: Secret) -> Result<Self, AttachError> {
+        let words = kind.words;
+        if R::WORDS != 0 && R::WORDS != words {
+            return Err(AttachError::Records);
+        }
         let space = Space::divide(region, Self::geometry(region.bytes(), words));
         Ok(Self {
             space: space.ok_or(AttachError::Memory)?,

@@ -53,6 +53,11 @@ impl File {
         self.data["algorithm"].as_str()
     }
 
+    /// Timelines whose decisions depend on how times are rounded.
+    pub fn rounding_sensitive(&self) -> &[Value] {
+        self.data["rounding_sensitive"].as_array().map_or(&[], Vec::as_slice)
+    }
+
     /// Whether this is one of the files in another format.
     pub fn has_own_reader(&self) -> bool {
         !self.data["traces"].is_null() || !self.data["labs"].is_null()
