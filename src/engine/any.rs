@@ -93,6 +93,20 @@ impl AnyTable {
         })
     }
 
+    /// How many records of a rule fit into a region.
+    pub fn capacity(rule: &Rule, region: Region) -> usize {
+        let Kind { words, .. } = Kind::of(rule);
+        match rule {
+            Rule::Leaky(_) => Table::<LeakyState>::capacity(region, words),
+            Rule::Gcra(_) | Rule::LeakyQueue(_) => Table::<Ahead>::capacity(region, words),
+            Rule::FixedWindow(_) | Rule::AnchoredWindow(_) => {
+                Table::<WindowState>::capacity(region, words)
+            }
+            Rule::SlidingWindow(_) => Table::<SlidingState>::capacity(region, words),
+            Rule::SlidingLog(_) => Table::<Log>::capacity(region, words),
+        }
+    }
+
     /// Says who takes locks and counts through this view. See [`Table::adopt`].
     pub fn adopt(&self, owner: Owner, worker: usize) {
         each_table!(self, table => table.adopt(owner, worker));

@@ -1,5 +1,7 @@
 //! One limit as the engine sees it: a rule applied to a table.
 
+use std::rc::Rc;
+
 use crate::limit::{Admission, Algorithm, Now, Refusal, Thousandths, Verdict};
 use crate::store::{Counter, KeyHash, Record, Table, Untracked, Worth};
 
@@ -19,6 +21,25 @@ pub trait Meter {
 
     /// Counts one event of this limit's zone.
     fn count(&self, counter: Counter);
+}
+
+/// Several locations may share a limit.
+impl<M: Meter> Meter for Rc<M> {
+    fn judge(&self, key: KeyHash, now: Now) -> Judgement {
+        M::judge(self, key, now)
+    }
+
+    fn take(&self, key: KeyHash, now: Now) -> Judgement {
+        M::take(self, key, now)
+    }
+
+    fn charge(&self, key: KeyHash, now: Now) -> Hold {
+        M::charge(self, key, now)
+    }
+
+    fn count(&self, counter: Counter) {
+        M::count(self, counter);
+    }
 }
 
 /// A verdict without the state, which stays in the table.

@@ -8,6 +8,7 @@
 
 mod any;
 mod meter;
+pub mod reload;
 
 pub use any::{AnyMeter, AnyTable};
 pub use meter::{Hold, Judgement, Meter, Metered};

@@ -1,7 +1,9 @@
 //! Any of the algorithms as one type.
 
 use super::ahead::whole_ms;
-use super::{AnchoredWindow, FixedWindow, Gcra, Leaky, LeakyQueue, SlidingLog, SlidingWindow};
+use super::{
+    AnchoredWindow, FixedWindow, Gcra, Leaky, LeakyQueue, SlidingLog, SlidingWindow, NS_PER_MS,
+};
 
 /// A configured limit under the algorithm of its zone.
 ///
@@ -24,7 +26,25 @@ pub enum Rule {
     SlidingLog(SlidingLog),
 }
 
+/// Where requests are closer to each other than this, in nanoseconds, a millisecond matters.
+const FINE_INTERVAL_NS: u64 = 1000 * NS_PER_MS;
+
 impl Rule {
+    /// Whether the rule needs a finer clock than one of whole milliseconds: where a millisecond is
+    /// more than a thousandth of the time from one request to the next.
+    pub fn needs_fine_clock(&self) -> bool {
+        match self {
+            Self::Gcra(Gcra { schedule, .. }) | Self::LeakyQueue(LeakyQueue { schedule, .. }) => {
+                schedule.interval_ns < FINE_INTERVAL_NS
+            }
+            Self::Leaky(_)
+            | Self::FixedWindow(_)
+            | Self::AnchoredWindow(_)
+            | Self::SlidingWindow(_)
+            | Self::SlidingLog(_) => false,
+        }
+    }
+
     /// The longest that a request may be held, in milliseconds.
     pub fn longest_wait_ms(&self) -> u64 {
         match self {

@@ -1,7 +1,7 @@
 //! The configuration of a location and of the whole, and how one level takes over from the other.
-#![allow(unsafe_code)]
+use std::rc::Rc;
 
-use nginx_sys::{ngx_flag_t, ngx_str_t, ngx_uint_t};
+use nginx_sys::{ngx_flag_t, ngx_uint_t};
 
 use super::limit::Limit;
 use super::raw;
@@ -16,7 +16,7 @@ const UNSET_UINT: ngx_uint_t = ngx_uint_t::MAX;
 #[repr(C)]
 pub struct LocConf {
     /// Its limits in the order of the file; taken from outside if the level has none.
-    pub limits: Vec<Limit>,
+    pub limits: Vec<Rc<Limit>>,
     /// `rl_req_log_level`: level of a refusal's line. A delay's is one lower.
     pub log_level: ngx_uint_t,
     /// `rl_req_status`: status of a refusal.
@@ -64,25 +64,7 @@ impl LocConf {
 pub struct MainConf {
     /// The zones that `rl_zone` declares.
     pub zones: Vec<ZoneRef>,
-    /// The zones that `rl_req` names. A zone may be declared further down the file, so that they
-    /// can be checked only after the whole block has been read.
-    pub uses: Vec<ZoneUse>,
-}
-
-/// Where a zone is named.
-pub struct ZoneUse {
-    /// The zone.
-    pub zone: ZoneRef,
-    /// The file of the directive.
-    pub file: ngx_str_t,
-    /// The line of the directive.
-    pub line: ngx_uint_t,
-}
-
-impl ZoneUse {
-    /// The file of the directive.
-    pub fn file(&self) -> &[u8] {
-        // SAFETY: the name of a configuration file lies in the pool of the configuration.
-        unsafe { raw::bytes(self.file) }
-    }
+    /// All of `rl_req`. A zone may be declared further down the file, so that they can be checked
+    /// only after the whole block has been read.
+    pub uses: Vec<Rc<Limit>>,
 }

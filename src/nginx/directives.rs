@@ -4,13 +4,15 @@
 use core::ffi::{c_char, c_void};
 use core::mem;
 use core::ptr::NonNull;
+use std::cell::OnceCell;
+use std::rc::Rc;
 
 use nginx_sys::{
     ngx_command_t, ngx_conf_t, ngx_http_compile_complex_value, ngx_http_compile_complex_value_t,
     ngx_http_complex_value_t, ngx_pagesize, ngx_shared_memory_add, ngx_str_t,
 };
 
-use super::conf::{LocConf, MainConf, ZoneUse};
+use super::conf::{LocConf, MainConf};
 use super::guard::guard;
 use super::limit::Limit;
 use super::zone::{Zone, ZoneRef};
@@ -66,7 +68,9 @@ unsafe fn declare_zone(cf: *mut ngx_conf_t) -> Result<ZoneRef, Logged> {
                 ),
             ));
         }
-        let zone = Zone { key, rate: args.rate.milli_per_second(), table: None };
+        let plain =
+            args.rule.rule(None, None, 0).map_err(|error| fail(cf, format_args!("{error}")))?;
+        let zone = Zone { key, rule: args.rule, plain, table: None };
         shm_zone.declare(raw::into_pool((*cf).pool, zone).ok_or(Logged)?);
         Ok(shm_zone)
     }
@@ -119,7 +123,7 @@ pub unsafe extern "C" fn rl_req(
 /// # Safety
 ///
 /// `cf` must be what nginx hands to the function that sets a directive.
-unsafe fn read_limit(cf: *mut ngx_conf_t) -> Result<Limit, Logged> {
+unsafe fn read_limit(cf: *mut ngx_conf_t) -> Result<Rc<Limit>, Logged> {
     // SAFETY: by the caller's contract. The words stay as long as the configuration, and the
     // current file's name does.
     unsafe {
@@ -132,8 +136,16 @@ unsafe fn read_limit(cf: *mut ngx_conf_t) -> Result<Limit, Logged> {
         // Size 0: the zone is only named here.
         let zone = shared_zone(cf, args.zone, 0)?;
         let file = &*(*cf).conf_file;
-        module::main_conf(cf).uses.push(ZoneUse { zone, file: file.file.name, line: file.line });
-        Ok(Limit { zone, burst: args.burst_milli(), delay: args.delay.milli() })
+        let limit = Rc::new(Limit {
+            zone,
+            burst: args.burst,
+            delay: args.delay,
+            file: file.file.name,
+            line: file.line,
+            rule: OnceCell::new(),
+        });
+        module::main_conf(cf).uses.push(Rc::clone(&limit));
+        Ok(limit)
     }
 }
 
@@ -160,28 +172,4 @@ unsafe fn fail(cf: *mut ngx_conf_t, text: core::fmt::Arguments<'_>) -> Logged {
     // SAFETY: by the caller's contract.
     unsafe { log::directive_error(cf, text) };
     Logged
-}
-
-/// Called once the http block has been read: every zone that an `rl_req` names must have been
-/// declared, wherever in the block.
-///
-/// # Safety
-///
-/// `cf` must be what nginx hands to a module after it has read the http block.
-pub unsafe fn check_uses(cf: *mut ngx_conf_t) -> bool {
-    // SAFETY: by the caller's contract.
-    let main_conf = unsafe { module::main_conf(cf) };
-    let Some(undeclared) =
-        main_conf.uses.iter().find(|zone_use| zone_use.zone.declared().is_none())
-    else {
-        return true;
-    };
-    let mut line = crate::report::Line::new();
-    line.push(b"\"rl_req\" names zone \"").push(undeclared.zone.name());
-    line.push(b"\", but no \"rl_zone\" declares it in ").push(undeclared.file());
-    line.put(format_args!(":{}", undeclared.line));
-    // SAFETY: the log of `cf` is live. Not nginx's own function for errors in directives: it would
-    // name the end of the http block.
-    unsafe { log::write((*cf).log, raw::LOG_EMERG, &line) };
-    false
 }

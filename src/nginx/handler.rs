@@ -5,7 +5,7 @@ use nginx_sys::ngx_int_t;
 use super::conf::LocConf;
 use super::limit::Limit;
 use super::request::{Failed, Request};
-use super::{delay, raw};
+use super::{clock, delay, raw};
 use crate::engine::{self, Outcome};
 use crate::report::{self, Status};
 use crate::store::KeyHash;
@@ -29,8 +29,9 @@ fn decide(request: Request<'_>, conf: &LocConf) -> Result<ngx_int_t, Failed> {
     let mode = conf.mode();
     #[cfg(feature = "test-hooks")]
     super::hooks::run(request);
-    let outcome =
-        engine::decide(&conf.limits, mode, request.now(), |limit| key_hash(request, limit))?;
+    let needs_fine = conf.limits.iter().any(|limit| limit.needs_fine_clock());
+    let now = clock::now(needs_fine);
+    let outcome = engine::decide(&conf.limits, mode, now, |limit| key_hash(request, limit))?;
     write_log(request, conf, &outcome);
     let Some(status) = Status::of(&outcome, mode) else {
         return Ok(raw::DECLINED);

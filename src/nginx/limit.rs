@@ -1,47 +1,69 @@
-//! One `rl_req` as the engine sees it: its burst and delay, with the rate and table of its zone.
+//! One `rl_req` as the engine sees it: its burst and delay, with the algorithm, rate and table of
+//! its zone.
+#![allow(unsafe_code)]
 
+use std::cell::OnceCell;
+
+use nginx_sys::{ngx_str_t, ngx_uint_t};
+
+use super::raw;
 use super::zone::ZoneRef;
-use crate::engine::{Hold, Judgement, Meter, Metered};
-use crate::limit::{Leaky, Now, Thousandths};
+use crate::config::Delay;
+use crate::engine::{AnyMeter, Hold, Judgement, Meter};
+use crate::limit::{Now, Rule};
 use crate::store::{Counter, KeyHash};
 
-/// One `rl_req`.
-#[derive(Clone, Copy)]
+/// One `rl_req`. Locations that inherit it share it.
 pub struct Limit {
     /// The zone it names, which may be declared further down the file.
     pub zone: ZoneRef,
-    /// Excess above which a request is refused, in 1/1000 request.
-    pub burst: Thousandths,
-    /// Excess up to which a request is not held, in 1/1000 request.
-    pub delay: Thousandths,
+    /// `burst=`, if written.
+    pub burst: Option<u64>,
+    /// `nodelay` or `delay=`, if written.
+    pub delay: Option<Delay>,
+    /// The file of the directive.
+    pub file: ngx_str_t,
+    /// The line of the directive.
+    pub line: ngx_uint_t,
+    /// What decides, known once the whole http block has been read.
+    pub rule: OnceCell<Rule>,
 }
 
 impl Limit {
-    fn metered(&self) -> Option<Metered<'_, Leaky>> {
-        let zone = self.zone.declared()?;
-        let rule = Leaky { rate: zone.rate, burst: self.burst, delay: self.delay };
-        Some(Metered { rule, table: zone.table.as_ref()? })
+    /// The file of the directive.
+    pub fn file(&self) -> &[u8] {
+        // SAFETY: the name of a configuration file lies in the pool of the configuration.
+        unsafe { raw::bytes(self.file) }
+    }
+
+    /// Whether the clock that nginx caches is too coarse for it.
+    pub fn needs_fine_clock(&self) -> bool {
+        self.rule.get().is_some_and(Rule::needs_fine_clock)
+    }
+
+    fn meter(&self) -> Option<AnyMeter<'_>> {
+        self.zone.declared()?.table.as_ref()?.meter(self.rule.get()?)
     }
 }
 
-/// Once nginx runs, every zone is declared and has a table: the configuration has been refused
-/// otherwise. A request that met one without would pass.
+/// Once nginx runs, every zone is declared and has a table, and every limit has a rule: the
+/// configuration has been refused otherwise. A request that met one without would pass.
 impl Meter for Limit {
     fn judge(&self, key: KeyHash, now: Now) -> Judgement {
-        self.metered().map_or(Judgement::UNTRACKED, |limit| limit.judge(key, now))
+        self.meter().map_or(Judgement::UNTRACKED, |meter| meter.judge(key, now))
     }
 
     fn take(&self, key: KeyHash, now: Now) -> Judgement {
-        self.metered().map_or(Judgement::UNTRACKED, |limit| limit.take(key, now))
+        self.meter().map_or(Judgement::UNTRACKED, |meter| meter.take(key, now))
     }
 
     fn charge(&self, key: KeyHash, now: Now) -> Hold {
-        self.metered().map_or_else(Hold::default, |limit| limit.charge(key, now))
+        self.meter().map_or_else(Hold::default, |meter| meter.charge(key, now))
     }
 
     fn count(&self, counter: Counter) {
-        if let Some(limit) = self.metered() {
-            limit.count(counter);
+        if let Some(meter) = self.meter() {
+            meter.count(counter);
         }
     }
 }

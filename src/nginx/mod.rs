@@ -5,7 +5,9 @@
 //! | `module` | what nginx finds in the `.so`: the module, its directives and hooks |
 //! | `directives` | `rl_zone` and `rl_req` as they are read |
 //! | `conf` | the configuration of a location and of the whole, and their merge |
-//! | `zone` | a zone: its key, its rate, its table in shared memory |
+//! | `settle` | what can be settled only once the http block has been read |
+//! | `zone` | a zone: its key, its algorithm and rate, its table in shared memory |
+//! | `clock` | the clocks |
 //! | `limit` | one `rl_req` as the engine sees it |
 //! | `handler` | one request in the preaccess phase |
 //! | `delay` | holding a request and letting it go on |
@@ -18,6 +20,7 @@
 //!
 //! Glue converts and does not decide: what could be tested without nginx is in another room.
 
+mod clock;
 mod conf;
 mod delay;
 mod directives;
@@ -30,6 +33,7 @@ mod log;
 mod module;
 mod raw;
 mod request;
+mod settle;
 mod variables;
 mod zone;
 

@@ -28,7 +28,7 @@ use super::guard::guard;
 use super::log;
 use super::request::Request;
 use super::zone::ZoneRef;
-use super::{directives, handler, raw, variables};
+use super::{directives, handler, raw, settle, variables};
 #[cfg(feature = "test-hooks")]
 use crate::report::Line;
 
@@ -187,7 +187,7 @@ unsafe extern "C" fn postconfiguration(cf: *mut ngx_conf_t) -> ngx_int_t {
         // SAFETY: nginx hands over a live `cf` with the context of http, in which the core module
         // has its configuration too.
         unsafe {
-            if !directives::check_uses(cf) {
+            if !settle::settle(cf) {
                 return raw::ERROR;
             }
             #[cfg(feature = "test-hooks")]

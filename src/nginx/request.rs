@@ -12,15 +12,14 @@ use core::ptr;
 use core::sync::atomic::{AtomicUsize, Ordering};
 
 use nginx_sys::{
-    ngx_current_msec, ngx_http_complex_value, ngx_http_request_t, ngx_pool_cleanup_add,
-    ngx_pool_cleanup_t, ngx_str_t, ngx_uint_t,
+    ngx_http_complex_value, ngx_http_request_t, ngx_pool_cleanup_add, ngx_pool_cleanup_t,
+    ngx_str_t, ngx_uint_t,
 };
 
 use super::conf::LocConf;
 use super::module::module_index;
 use super::zone::Zone;
 use super::{log, raw};
-use crate::limit::Now;
 use crate::report::{Line, Status};
 
 /// A request that is being handled.
@@ -55,12 +54,6 @@ impl<'r> Request<'r> {
         // SAFETY: the request is live; nginx has filled our slot with what `create_loc_conf` gave,
         // and keeps the configuration longer than any request.
         unsafe { &*(*(*self.0).loc_conf.add(module_index())).cast::<LocConf>() }
-    }
-
-    /// nginx's cached clock, the one that stock limits by.
-    pub fn now(self) -> Now {
-        // SAFETY: nginx's time is written by this thread only, between events.
-        Now::at_ms(unsafe { ngx_current_msec } as u64)
     }
 
     /// The arguments of the request line.

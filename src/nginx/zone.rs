@@ -1,28 +1,36 @@
-//! A zone: its key, its rate, its table in shared memory.
+//! A zone: its key, its algorithm and rate, its table in shared memory.
 #![allow(unsafe_code)]
 
 use core::ffi::c_void;
 use core::ptr::NonNull;
 
 use nginx_sys::{
-    ngx_http_complex_value_t, ngx_int_t, ngx_pagesize, ngx_shm_zone_t, ngx_slab_alloc,
+    ngx_cycle_t, ngx_http_complex_value_t, ngx_int_t, ngx_pagesize, ngx_shm_zone_t, ngx_slab_alloc,
     ngx_slab_pool_t, ngx_uint_t, ngx_worker,
 };
 
 use super::guard::guard;
 use super::{log, raw};
-use crate::limit::{LeakyState, Thousandths};
+use crate::config::ZoneRule;
+use crate::engine::reload::{self, Reload, ZoneShape};
+use crate::engine::AnyTable;
+use crate::limit::Rule;
 use crate::report::Line;
-use crate::store::{Owner, Record, Region, Secret, Table};
+use crate::store::{Kind, Owner, Region, Secret};
+
+/// A `sliding_log` zone for fewer keys is of no use.
+const LEAST_KEYS: usize = 8;
 
 /// What `rl_zone` declares. nginx keeps it behind `data` of the shared memory zone.
 pub struct Zone {
     /// The key of a request.
     pub key: ngx_http_complex_value_t,
-    /// The rate in 1/1000 request a second.
-    pub rate: Thousandths,
+    /// Its algorithm and rate.
+    pub rule: ZoneRule,
+    /// The rule of a directive without burst: what its records are follows from it.
+    pub plain: Rule,
     /// The table, once nginx has mapped the memory.
-    pub table: Option<Table<LeakyState>>,
+    pub table: Option<AnyTable>,
 }
 
 impl Zone {
@@ -70,6 +78,37 @@ impl ZoneRef {
         unsafe { self.0.as_ref().data.cast::<Zone>().as_ref() }
     }
 
+    /// What decides whether its records can be kept; `None` until it is declared.
+    pub fn shape(&self) -> Option<ZoneShape<'_>> {
+        let zone = self.declared()?;
+        // SAFETY: the zone is live, by the contract of `new`.
+        let size = unsafe { self.0.as_ref().shm.size };
+        Some(ZoneShape { size, kind: Kind::of(&zone.plain), key: zone.key_text() })
+    }
+
+    /// Gives the zone a tag that stands for its records, so that nginx takes over the memory of
+    /// the configuration before only where they are the same. Once the http block has been read:
+    /// until then the tag says that the zone is this module's.
+    pub fn set_tag(mut self) {
+        let Some(shape) = self.shape() else { return };
+        let tag = reload::tag(shape.kind) as usize;
+        // SAFETY: the zone is live, and nobody else uses it while the configuration is read. nginx
+        // only compares tags.
+        unsafe { self.0.as_mut().tag = core::ptr::without_provenance_mut(tag) };
+    }
+
+    /// What becomes of the records of the zone's namesake in the configuration before; `None`
+    /// where there was none.
+    ///
+    /// # Safety
+    ///
+    /// `old` must be null or the live cycle of that configuration.
+    pub unsafe fn reload(self, old: *const ngx_cycle_t) -> Option<(ZoneRef, Reload)> {
+        // SAFETY: by the caller's contract.
+        let namesake = unsafe { namesake(old, self.name()) }?;
+        Some((namesake, reload::reload(&namesake.shape()?, &self.shape()?)))
+    }
+
     /// Declares the zone.
     ///
     /// # Safety
@@ -80,6 +119,29 @@ impl ZoneRef {
         let shm_zone = unsafe { self.0.as_mut() };
         shm_zone.init = Some(init_zone);
         shm_zone.data = zone.as_ptr().cast();
+    }
+}
+
+/// The zone of that name and this module in a cycle.
+///
+/// # Safety
+///
+/// `cycle` must be null or live.
+unsafe fn namesake(cycle: *const ngx_cycle_t, name: &[u8]) -> Option<ZoneRef> {
+    // SAFETY: a live cycle has a list of zones; its parts hold `nelts` elements each. The very
+    // first cycle's list is all zero.
+    unsafe {
+        let mut part = cycle.as_ref().map(|cycle| &cycle.shared_memory.part)?;
+        loop {
+            for n in 0..part.nelts {
+                let zone = NonNull::new(part.elts.cast::<ngx_shm_zone_t>().add(n))?;
+                let is_ours = reload::is_tag((*zone.as_ptr()).tag.addr() as u64);
+                if is_ours && raw::bytes((*zone.as_ptr()).shm.name) == name {
+                    return Some(ZoneRef::new(zone));
+                }
+            }
+            part = part.next.as_ref()?;
+        }
     }
 }
 
@@ -124,7 +186,7 @@ fn take_over(zone: &mut Zone, old: &Zone) -> Result<(), Box<Line>> {
         why.push(b"has no table to take over");
         return Err(why);
     };
-    match Table::attach(table.region(), LeakyState::WORDS, zone.key_text()) {
+    match AnyTable::attach(&zone.plain, table.region(), zone.key_text()) {
         Ok(table) => zone.table = Some(table),
         Err(error) => {
             why.put(format_args!("cannot take over its table: {error}"));
@@ -141,6 +203,17 @@ fn create(shm_zone: &ngx_shm_zone_t, zone: &mut Zone) -> Result<(), Box<Line>> {
         why.push(b"has no room for a table");
         return Err(why);
     };
+    let keys = AnyTable::capacity(&zone.plain, region);
+    if matches!(zone.plain, Rule::SlidingLog(_)) && keys < LEAST_KEYS {
+        why.put(format_args!(
+            "is too small for \"{}\" at \"rate={}\": a key takes {} bytes, so {keys} keys fit, and \
+             it takes {LEAST_KEYS} at least",
+            zone.rule.algorithm(),
+            zone.rule.rate(),
+            u64::from(zone.rule.quota()) * 8,
+        ));
+        return Err(why);
+    }
     let secret = match Secret::random() {
         Ok(secret) => secret,
         Err(error) => {
@@ -148,7 +221,7 @@ fn create(shm_zone: &ngx_shm_zone_t, zone: &mut Zone) -> Result<(), Box<Line>> {
             return Err(why);
         }
     };
-    match Table::create(region, LeakyState::WORDS, zone.key_text(), secret) {
+    match AnyTable::create(&zone.plain, region, zone.key_text(), secret) {
         Ok(table) => {
             name_pool(shm_zone, &table);
             zone.table = Some(table);
@@ -175,7 +248,7 @@ fn allocate_all(shm_zone: &ngx_shm_zone_t) -> Option<Region> {
 
 /// Names the zone in what the slab pool logs. The text lies in the table's header: the pool has
 /// nothing left to give.
-fn name_pool(shm_zone: &ngx_shm_zone_t, table: &Table<LeakyState>) {
+fn name_pool(shm_zone: &ngx_shm_zone_t, table: &AnyTable) {
     let pool = shm_zone.shm.addr.cast::<ngx_slab_pool_t>();
     let mut text = Line::new();
     // SAFETY: the zone's name lives as long as the zone.

@@ -143,9 +143,9 @@ impl<R: Record> Table<R> {
         }
     }
 
-    /// How many records of `words` words fit into so many bytes.
-    pub fn capacity(bytes: usize, words: usize) -> usize {
-        Self::geometry(bytes, words).records()
+    /// How many records of `words` words fit into a region.
+    pub fn capacity(region: Region, words: usize) -> usize {
+        Self::geometry(region.bytes(), words).records()
     }
 
     /// Says who takes locks and counts through this view: after a fork, that is somebody else.
