@@ -67,8 +67,8 @@ impl Lane {
         let mut requests = 1;
         for factor in [2, 2, 2, 3, 3, 4, 5, 5, 5, 7, 10, 16, 125] {
             // As fast as an interval of 100 ns, which is the fastest that there is.
-            let fits =
-                period_ns % (requests * factor) == 0 && period_ns / (requests * factor) >= 100;
+            let fits = period_ns.is_multiple_of(requests * factor)
+                && period_ns / (requests * factor) >= 100;
             if fits && rng.bool() {
                 requests *= factor;
             }
