@@ -10,6 +10,11 @@
 //! | `oracles/rules` | all algorithms but `limit_req`: one limit, one key |
 //! | `oracles/single` | `limit_req`: one limit, one key |
 //! | `oracles/multi` | `limit_req_multi`: several limits, zones and keys |
+//! | `oracles/traces` | worked timelines, each with columns of its own |
+//! | `oracles/columns` | what those columns can be |
+//! | `oracles/labs` | long timelines and figures of them |
+//! | `oracles/poisson` | lab D, which is random (`RL_SEED` replays it) |
+//! | `oracles/run` | a timeline through engine and table, and figures of it |
 
 #![allow(
     clippy::unwrap_used,
@@ -25,16 +30,27 @@ use std::path::{Path, PathBuf};
 
 use data::{Case, File};
 use ngx_http_rl::config::AlgorithmName;
+use serde_json::Value;
 
+#[path = "oracles/columns.rs"]
+mod columns;
 #[path = "oracles/data.rs"]
 mod data;
+#[path = "oracles/labs.rs"]
+mod labs;
 #[path = "oracles/multi.rs"]
 mod multi;
+#[path = "oracles/poisson.rs"]
+mod poisson;
 #[path = "oracles/rules.rs"]
 mod rules;
+#[path = "oracles/run.rs"]
+mod run;
 #[path = "oracles/single.rs"]
 mod single;
 mod support;
+#[path = "oracles/traces.rs"]
+mod traces;
 
 /// What answers a case: one row after the other, in the order of the columns.
 type Reader = fn(&Case<'_>) -> usize;
@@ -51,6 +67,12 @@ const READERS: [(&str, &[&str], Reader); 8] = [
     ("limit_req", &single::COLUMNS, single::check),
     ("limit_req_multi", &multi::COLUMNS, multi::check),
 ];
+
+/// What answers a file in another format, by its name and contents; how many cases and rows it has.
+type FileReader = fn(&str, &Value) -> (usize, usize);
+
+/// Files in other formats, by the list that they have, and what reads them.
+const OTHERS: [(&str, FileReader); 2] = [("traces", traces::check), ("labs", labs::check)];
 
 /// Algorithms whose files have timelines on which rounding matters.
 const ROUNDED: [(&str, AlgorithmName); 2] =
@@ -72,7 +94,7 @@ fn every_row_is_decided_as_the_oracle_says() {
     let mut read = BTreeMap::<_, Read>::new();
     for path in data::files(folder) {
         let file = File::read(&path);
-        let Some((algorithm, cases, rows)) = check_file(&file) else { continue };
+        let (algorithm, cases, rows) = check_file(&file);
         println!("{}: {cases} cases, {rows} rows checked", file.name);
         let sum = read.entry(algorithm).or_default();
         *sum = Read { files: sum.files + 1, cases: sum.cases + cases, rows: sum.rows + rows };
@@ -83,17 +105,18 @@ fn every_row_is_decided_as_the_oracle_says() {
     assert!(!read.is_empty(), "nothing to check in {}", folder.display());
     if given.is_none() {
         // Somebody else's folder may have less; ours must not lose a file.
-        assert_eq!(read.len(), READERS.len(), "an algorithm has no file");
+        assert_eq!(read.len(), READERS.len() + OTHERS.len(), "an algorithm has no file");
     }
 }
 
-/// Checks a file; its algorithm, cases and rows, or `None` if nothing here can read it yet.
-fn check_file(file: &File) -> Option<(&'static str, usize, usize)> {
+/// Checks a file; its algorithm, cases and rows.
+fn check_file(file: &File) -> (&'static str, usize, usize) {
     let name = &file.name;
     let Some(algorithm) = file.algorithm() else {
-        assert!(file.has_own_reader(), "{name}: neither algorithm nor traces nor labs");
-        println!("{name}: traces and labs get readers of their own, later");
-        return None;
+        let other = OTHERS.iter().find_map(|(list, check)| Some((list, check, file.with(list)?)));
+        let (list, check, data) = other.expect("neither algorithm nor another list");
+        let (cases, rows) = check(name, data);
+        return (list, cases, rows);
     };
     let Some((algorithm, columns, check)) = READERS.iter().find(|reader| reader.0 == algorithm)
     else {
@@ -102,7 +125,7 @@ fn check_file(file: &File) -> Option<(&'static str, usize, usize)> {
     let cases = file.cases(columns);
     let rows: usize = cases.iter().map(check).sum();
     assert!(rows > 0, "{name}: no row");
-    Some((algorithm, cases.len(), rows + check_rounding(file, algorithm)))
+    (algorithm, cases.len(), rows + check_rounding(file, algorithm))
 }
 
 /// Checks the timelines of a file that are listed apart; how many requests they have.

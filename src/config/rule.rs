@@ -143,7 +143,9 @@ impl ZoneRule {
         if burst > most {
             return Err(LimitError::BurstTooLong { rule: *self, burst, most });
         }
-        let owed = largest_burst.saturating_add(1).saturating_mul(interval_ns);
+        // A request that finds the last place of the queue partly free goes one gap beyond it.
+        let most_ahead = largest_burst.saturating_add(if rounds_up { 2 } else { 1 });
+        let owed = most_ahead.saturating_mul(interval_ns);
         let horizon_ns = owed.saturating_add(Schedule::SLACK_NS);
         Ok((Schedule { interval_ns, horizon_ns }, (burst + 1).saturating_mul(interval_ns)))
     }
@@ -230,5 +232,28 @@ impl fmt::Display for LimitError {
                  \"rate={rate}\""
             ),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::limit::{Algorithm, Now, Verdict};
+
+    #[test]
+    fn what_a_full_queue_owes_is_no_other_rate() {
+        let rate = Rate::parse(b"rate=1r/h").unwrap();
+        let zone = ZoneRule::new(AlgorithmName::LeakyQueue, rate).unwrap();
+        let Ok(Rule::LeakyQueue(queue)) = zone.rule(None, None, 0) else { panic!("a queue") };
+        let mut state = None;
+        let admitted = (0..10).filter(|ms| match queue.judge(state.as_ref(), Now::at_ms(*ms), 1) {
+            Verdict::Accept(admission) => {
+                state = Some(admission.next);
+                true
+            }
+            Verdict::Reject(_) => false,
+        });
+        // The first leaves at once; a millisecond later its place is no longer wholly taken.
+        assert_eq!(admitted.count(), 2);
     }
 }

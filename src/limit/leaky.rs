@@ -39,15 +39,13 @@ pub struct LeakyState {
 impl Leaky {
     /// The excess of a key if a request worth `cost` is charged now.
     ///
-    /// A new key is charged for all but one request of the cost.
+    /// A new key is charged for all but one request of the cost. So is one that has drained: what
+    /// leaks beyond the first request must not pay for the others.
     fn excess_with(&self, state: Option<&LeakyState>, now: Now, cost: u32) -> Thousandths {
-        let charge = REQUEST.saturating_mul(u64::from(cost));
-        match state {
-            None => charge.saturating_sub(REQUEST),
-            Some(state) => {
-                state.excess.saturating_add(charge).saturating_sub(self.leak(state, now))
-            }
-        }
+        let first = state.map_or(0, |state| {
+            state.excess.saturating_add(REQUEST).saturating_sub(self.leak(state, now))
+        });
+        first.saturating_add(others(cost))
     }
 
     /// What has leaked since the state was stored, in 1/1000 request, rounded down.
@@ -96,8 +94,7 @@ impl Algorithm for Leaky {
             return Verdict::Accept(self.admit(state, now, excess));
         }
         // Even an empty bucket ends at this excess: waiting does not help.
-        let least = REQUEST.saturating_mul(u64::from(cost)).saturating_sub(REQUEST);
-        let retry_after_ms = (least <= self.burst).then(|| {
+        let retry_after_ms = (others(cost) <= self.burst).then(|| {
             state.map_or(0, |state| {
                 let surplus = excess.saturating_add(self.leak(state, now)) - self.burst;
                 self.leak_wait_ms(state, now, surplus)
@@ -132,6 +129,11 @@ impl Algorithm for Leaky {
     fn charged(&self, state: &LeakyState, now: Now) -> Thousandths {
         state.excess.saturating_add(REQUEST).saturating_sub(self.leak(state, now))
     }
+}
+
+/// All but one request of a cost, in 1/1000.
+fn others(cost: u32) -> Thousandths {
+    REQUEST * u64::from(cost.saturating_sub(1))
 }
 
 /// Milliseconds that leak between two instants, by stock's rule for clocks that disagree.
@@ -203,6 +205,17 @@ mod tests {
             };
             assert!(passes(retry_after_ms), "{rate}");
             assert!(!passes(retry_after_ms - 1), "{rate}");
+        }
+    }
+
+    #[test]
+    fn idle_time_does_not_pay_for_a_cost() {
+        let idle = LeakyState { last: 0, excess: 0 };
+        for state in [None, Some(&idle)] {
+            let judge = |cost| RULE.judge(state, Now::at_ms(3_600_000), cost);
+            assert!(matches!(judge(3), Verdict::Accept(Admission { excess: 2000, .. })));
+            let Verdict::Reject(refusal) = judge(4) else { panic!("above the burst") };
+            assert_eq!(refusal, Refusal { excess: 3000, retry_after_ms: None, moved: None });
         }
     }
 

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use ngx_http_rl::config::Rate;
 use ngx_http_rl::engine::Outcome;
 use ngx_http_rl::limit::{Leaky, LeakyState, Now};
-use serde_json::{json, Value};
+use serde_json::{json, Map, Value};
 
 /// One file.
 pub struct File {
@@ -58,9 +58,9 @@ impl File {
         self.data["rounding_sensitive"].as_array().map_or(&[], Vec::as_slice)
     }
 
-    /// Whether this is one of the files in another format.
-    pub fn has_own_reader(&self) -> bool {
-        !self.data["traces"].is_null() || !self.data["labs"].is_null()
+    /// All of a file in another format, if it has a list of that name.
+    pub fn with(&self, list: &str) -> Option<&Value> {
+        self.data[list].is_array().then_some(&self.data)
     }
 
     /// All cases, for a reader of these columns.
@@ -148,6 +148,17 @@ pub fn columns_of_state(state: Option<LeakyState>, t0: i64) -> (Value, Value) {
     state.map_or((json!(null), json!(null)), |state| {
         (json!(state.excess), json!(state.last.cast_signed() - t0))
     })
+}
+
+/// Fails at a member that no reader knows: it would pass unseen.
+pub fn only(place: &str, value: &Value, known: &[&str]) {
+    for name in members(value).keys() {
+        assert!(known.contains(&name.as_str()), "{place}: unknown {name:?}");
+    }
+}
+
+pub fn members(value: &Value) -> &Map<String, Value> {
+    value.as_object().unwrap_or_else(|| panic!("no object: {value}"))
 }
 
 pub fn array(value: &Value) -> &[Value] {

@@ -4,7 +4,7 @@
 //! Times of `gcra` and `leaky_queue` are exact fractions in the files and whole nanoseconds here,
 //! rounded once for each admission: their sums may be off by that much and no more.
 
-use ngx_http_rl::config::{AlgorithmName, Rate, ZoneRule};
+use ngx_http_rl::config::{AlgorithmName, Delay, Rate, ZoneRule};
 use ngx_http_rl::engine::{AnyTable, Judgement, Meter};
 use ngx_http_rl::limit::{Algorithm, Now, Rule, Scalar, SlidingState, State, Verdict, WindowState};
 use ngx_http_rl::store::{KeyHash, Secret};
@@ -51,8 +51,16 @@ impl Engine {
     }
 
     pub fn admits(&self, now: Now) -> bool {
+        self.take(now).is_some()
+    }
+
+    /// How long a request is held, in milliseconds; `None` if it is refused.
+    pub fn take(&self, now: Now) -> Option<u64> {
         let meter = self.table.meter(&self.rule).expect("made for this rule");
-        matches!(meter.take(self.key, now), Judgement::Accept(_))
+        match meter.take(self.key, now) {
+            Judgement::Accept(hold) => Some(hold.wait_ms),
+            Judgement::Reject { .. } => None,
+        }
     }
 
     /// One digit for each request: 1 if it is admitted.
@@ -62,17 +70,44 @@ impl Engine {
     }
 }
 
+/// The algorithm that a file means by a name.
+pub fn algorithm(name: &str) -> AlgorithmName {
+    match name {
+        "fixed_window" => AlgorithmName::FixedWindow,
+        "fixed_window_anchored" => AlgorithmName::AnchoredWindow,
+        "sliding_log" => AlgorithmName::SlidingLog,
+        "sliding_window_counter" => AlgorithmName::SlidingWindow,
+        "token_bucket" => AlgorithmName::TokenBucket,
+        "gcra" => AlgorithmName::Gcra,
+        "leaky_queue" => AlgorithmName::LeakyQueue,
+        "limit_req" => AlgorithmName::Leaky,
+        _ => panic!("unknown algorithm {name:?}"),
+    }
+}
+
 /// The rule of a case, by what a configuration would say.
 pub fn rule(algorithm: AlgorithmName, parameters: &Value) -> Rule {
     let number = |name: &str| parameters[name].as_u64();
-    let period_ms = number("window_ms").or_else(|| number("period_ms")).expect("a period");
-    let argument = format!("rate={}r/{period_ms}ms", number("limit").expect("a limit"));
-    let rate = Rate::parse(argument.as_bytes()).expect("a rate");
+    let rate = parameters["rate"].as_str().map_or_else(
+        || {
+            let period_ms = number("window_ms").or_else(|| number("period_ms"));
+            format!("{}r/{}ms", number("limit").expect("a limit"), period_ms.expect("a period"))
+        },
+        str::to_owned,
+    );
+    let rate = Rate::parse(format!("rate={rate}").as_bytes()).expect("a rate");
     let zone = ZoneRule::new(algorithm, rate).expect("a usable rate");
-    // The files count all requests at once, nginx those above the first.
-    let burst = number("burst").or_else(|| number("capacity")).map(|at_once| at_once - 1);
-    let burst = burst.filter(|_| !algorithm.has_quota());
-    zone.rule(burst, None, burst.unwrap_or(0)).expect("parameters of its own")
+    // All but `limit_req` count all requests at once, nginx those above the first.
+    let at_once = |name| number(name).map(|at_once| at_once - 1);
+    let (burst, delay) = match algorithm {
+        AlgorithmName::Leaky => (number("burst"), number("delay").map(Delay::After)),
+        AlgorithmName::LeakyQueue => (at_once("capacity"), None),
+        // Theirs hold nothing.
+        AlgorithmName::Gcra | AlgorithmName::TokenBucket => (at_once("burst"), Some(Delay::Never)),
+        _ => (None, None),
+    };
+    let delay = if parameters["delay"] == "nodelay" { Some(Delay::Never) } else { delay };
+    zone.rule(burst, delay, burst.unwrap_or(0)).expect("parameters of its own")
 }
 
 pub fn check_fixed(case: &Case<'_>) -> usize {
@@ -126,28 +161,32 @@ pub fn check_sliding(case: &Case<'_>) -> usize {
         panic!("another rule");
     };
     let window_ms = rule.window_ms;
-    // What a stored state means now, by the oracle's words.
-    let at = |state: Option<SlidingState>, now: Now| {
-        let state = state.unwrap_or_default();
-        let number = now.wall_ms / window_ms;
-        let (previous, current) = match number - state.start_ms / window_ms {
-            0 => (state.previous, state.current),
-            1 => (state.current, 0),
-            _ => (0, 0),
-        };
-        (u64::from(previous), u64::from(current))
-    };
     walk(case, rule, Rule::SlidingWindow(rule), |row, seen| {
-        let (previous, current) = at(seen.before, seen.now);
-        let covered_ms = window_ms - seen.now.wall_ms % window_ms;
-        let estimate = previous * covered_ms + current * window_ms;
-        let (previous, current) = at(seen.after, seen.now);
+        let estimate = estimate_x_window(seen.before, seen.now, window_ms);
+        let (previous, current) = two_windows(seen.after, seen.now, window_ms);
         row.compare(
             "prev, curr, estimate_x_window",
             &json!([row.field(4), row.field(5), row.field(6)]),
             &json!([previous, current, estimate]),
         );
     })
+}
+
+/// What a stored state says of the window before and of the current one, by the oracle's words.
+pub fn two_windows(state: Option<SlidingState>, now: Now, window_ms: u64) -> (u64, u64) {
+    let state = state.unwrap_or_default();
+    let (previous, current) = match now.wall_ms / window_ms - state.start_ms / window_ms {
+        0 => (state.previous, state.current),
+        1 => (state.current, 0),
+        _ => (0, 0),
+    };
+    (u64::from(previous), u64::from(current))
+}
+
+/// What a request is judged by: the weighted count times the length of a window.
+pub fn estimate_x_window(state: Option<SlidingState>, now: Now, window_ms: u64) -> u64 {
+    let (previous, current) = two_windows(state, now, window_ms);
+    previous * (window_ms - now.wall_ms % window_ms) + current * window_ms
 }
 
 pub fn check_gcra(case: &Case<'_>) -> usize {

@@ -1,0 +1,94 @@
+//! One key: its state, judged and stored as the engine does.
+
+use ngx_http_rl::limit::{Algorithm, Next, Now, Standing, State, Thousandths, Verdict, View};
+
+/// A rule and what it keeps for one key.
+pub struct Key<A: Algorithm> {
+    pub rule: A,
+    state: Option<<A::State as State>::Owned>,
+}
+
+/// A verdict without what is stored.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Told {
+    Accept { wait_ms: u64, excess: Thousandths },
+    Reject { excess: Thousandths, retry_after_ms: Option<u64> },
+}
+
+impl<A: Algorithm> Key<A> {
+    /// A key that has no record.
+    pub fn new(rule: A) -> Self {
+        Self { rule, state: None }
+    }
+
+    /// A key whose record is there already.
+    pub fn with(rule: A, state: <A::State as State>::Owned) -> Self {
+        Self { rule, state: Some(state) }
+    }
+
+    pub fn view(&self) -> Option<View<'_, A>> {
+        self.state.as_ref().map(A::State::view)
+    }
+
+    /// Judges a request and stores nothing.
+    pub fn judge(&self, now: Now, cost: u32) -> Verdict<Next<A>> {
+        self.rule.judge(self.view().as_ref(), now, cost)
+    }
+
+    pub fn passes(&self, now: Now, cost: u32) -> bool {
+        matches!(self.judge(now, cost), Verdict::Accept(_))
+    }
+
+    /// Judges a request and stores what the verdict says.
+    pub fn take(&mut self, now: Now, cost: u32) -> Told {
+        let verdict = self.judge(now, cost);
+        self.store(&verdict);
+        Told::of(&verdict)
+    }
+
+    /// Charges a request without asking.
+    pub fn charge(&mut self, now: Now, cost: u32) {
+        let next = self.rule.charge(self.view().as_ref(), now, cost).next;
+        A::State::store(&mut self.state, next);
+    }
+
+    pub fn store(&mut self, verdict: &Verdict<Next<A>>) {
+        let next = match verdict {
+            Verdict::Accept(admission) => Some(admission.next),
+            Verdict::Reject(refusal) => refusal.moved,
+        };
+        if let Some(next) = next {
+            A::State::store(&mut self.state, next);
+        }
+    }
+
+    pub fn standing(&self, now: Now) -> Standing {
+        self.rule.standing(self.view().as_ref(), now)
+    }
+
+    /// Whether the key is as good as one without a record.
+    pub fn is_recovered(&self, now: Now) -> bool {
+        self.view().is_none_or(|view| self.rule.recovered(&view, now))
+    }
+
+    pub fn charged(&self, now: Now) -> Thousandths {
+        self.view().map_or(0, |view| self.rule.charged(&view, now))
+    }
+}
+
+impl Told {
+    pub fn of<N>(verdict: &Verdict<N>) -> Self {
+        match verdict {
+            Verdict::Accept(admission) => {
+                Self::Accept { wait_ms: admission.wait_ms, excess: admission.excess }
+            }
+            Verdict::Reject(refusal) => {
+                Self::Reject { excess: refusal.excess, retry_after_ms: refusal.retry_after_ms }
+            }
+        }
+    }
+
+    pub fn is_accept(self) -> bool {
+        matches!(self, Self::Accept { .. })
+    }
+}
