@@ -41,6 +41,16 @@ impl Rate {
         }
     }
 
+    /// How many requests in [`Self::period_ms`]. At least 1.
+    pub fn requests(self) -> u64 {
+        self.requests
+    }
+
+    /// The period that the requests are counted in, in milliseconds. At least 1.
+    pub fn period_ms(self) -> u64 {
+        self.period_s * 1000
+    }
+
     /// The rate in 1/1000 request a second, rounded down as nginx does: `1r/m` is 16.
     ///
     /// At least 16, since `1r/m` is the lowest rate that can be written.
