@@ -1,7 +1,11 @@
 //! The result of a replay as text: tables for a terminal, JSON, and a page with charts.
 
+mod chart;
+mod html;
+mod sheet;
 mod table;
 
+pub use html::page;
 pub use table::tables;
 
 use super::error::LabError;
@@ -16,11 +20,6 @@ pub fn json(summary: &Summary) -> Result<String, LabError> {
     serde_json::to_string_pretty(summary)
         .map(|json| json + "\n")
         .map_err(|why| LabError::Report(format!("cannot encode the result: {why}")))
-}
-
-/// TEMPORARY
-pub fn page(_summary: &Summary) -> Result<String, LabError> {
-    Ok(String::new())
 }
 
 /// A period as people write it: `1s`, `1m`, `1h`, `1d`, else milliseconds.
