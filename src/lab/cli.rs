@@ -9,10 +9,13 @@ use clap_complete::Shell;
 
 use super::error::LabError;
 use super::input::{self, InputOptions, LineFormat};
+use super::limiter::{limiter_of, ALGORITHMS};
 use super::limits::LimitSpec;
 use super::log_format::LogFormat;
 use super::replay::Replay;
 use super::report;
+use super::suggest::{suggest, Question, Share, Stream};
+use crate::config::Rate;
 
 /// Usage errors and inputs that cannot be read, as clap itself has it.
 const EXIT_USAGE: u8 = 2;
@@ -29,6 +32,8 @@ struct Cli {
 enum Command {
     /// Replay access logs against limits and compare what they would have done
     Replay(ReplayArgs),
+    /// Find the smallest burst or quota that would have refused little enough
+    Suggest(SuggestArgs),
     /// Write a completion script for a shell to standard output
     Completions {
         /// The shell
@@ -109,6 +114,24 @@ struct ReplayArgs {
     html: Option<String>,
 }
 
+#[derive(Args, Debug)]
+struct SuggestArgs {
+    #[command(flatten)]
+    input: InputArgs,
+
+    /// The rate, such as 10r/s
+    #[arg(long, value_name = "RATE")]
+    rate: String,
+
+    /// The share of requests that may be refused
+    #[arg(long, value_name = "SHARE", default_value = "0.1%", value_parser = Share::parse)]
+    refuse_at_most: Share,
+
+    /// What is written to standard output
+    #[arg(long, value_enum, default_value_t = OutputFormat::Table)]
+    output: OutputFormat,
+}
+
 #[derive(Clone, Copy, Debug, ValueEnum)]
 enum OutputFormat {
     /// Tables for people
@@ -121,6 +144,7 @@ enum OutputFormat {
 pub fn main() -> ExitCode {
     let result = match Cli::parse().command {
         Command::Replay(arguments) => replay(&arguments),
+        Command::Suggest(arguments) => suggestions(&arguments),
         Command::Completions { shell } => completions(shell),
         Command::Man => manual(),
     };
@@ -147,6 +171,24 @@ fn replay(arguments: &ReplayArgs) -> Result<(), LabError> {
     match arguments.output {
         OutputFormat::Table => print(report::tables(&summary).as_bytes()),
         OutputFormat::Json => print(report::json(&summary)?.as_bytes()),
+    }
+}
+
+fn suggestions(arguments: &SuggestArgs) -> Result<(), LabError> {
+    // A bad rate is told before a long log is read.
+    Rate::parse(arguments.rate.as_bytes())
+        .map_err(|why| LabError::Usage(format!("--rate: {why}, expected one such as 10r/s")))?;
+    let mut stream = Stream::default();
+    let input = input::run(&arguments.input.options()?, &mut stream)?;
+    let question = Question {
+        rate: arguments.rate.trim_start_matches("rate=").to_string(),
+        at_most: arguments.refuse_at_most,
+        key: arguments.input.key.clone(),
+    };
+    let answer = suggest(&stream, input, &question, ALGORITHMS, &limiter_of)?;
+    match arguments.output {
+        OutputFormat::Table => print(report::suggestions(&answer).as_bytes()),
+        OutputFormat::Json => print(report::json(&answer)?.as_bytes()),
     }
 }
 

@@ -19,6 +19,15 @@ const BAD_LENGTH: usize = 160;
 /// How far into a file its first time is looked for, in lines.
 const FIRST_LINES: usize = 1000;
 
+/// The note on a log whose times are whole seconds.
+const WHOLE_SECONDS: &str = "the log has whole seconds: all requests of a second look \
+    simultaneous, so bursts, waits and refusals are overstated; --spread spreads them evenly over \
+    their second (which understates them), $msec in the log_format gives the truth";
+
+/// The note on a log whose lines were spread.
+const SPREAD: &str = "requests are spread evenly over their second: bursts inside a second are \
+    not seen";
+
 /// What is read and how.
 #[derive(Clone, Debug)]
 pub struct InputOptions {
@@ -94,6 +103,31 @@ impl InputSummary {
         let start = self.starts.get(file).copied().unwrap_or(0);
         let name = self.files.get(file).map_or("", String::as_str);
         format!("{}:{}", name, line - start + 1)
+    }
+
+    /// What one should know about the log before relying on results.
+    pub fn notes(&self) -> Vec<String> {
+        let mut notes = Vec::new();
+        let mut note = |holds: bool, text: String| notes.extend(holds.then_some(text));
+        note(self.requests == 0, "no request could be replayed".to_string());
+        note(self.whole_seconds && !self.spread, WHOLE_SECONDS.to_string());
+        note(self.spread, SPREAD.to_string());
+        note(
+            self.late > 0,
+            format!(
+                "{} lines were further out of order than --reorder allows and were taken at the \
+                 time that the log had reached",
+                self.late
+            ),
+        );
+        note(
+            self.without_key > 0,
+            format!(
+                "{} lines have an empty key: no limit applies to them, as in nginx",
+                self.without_key
+            ),
+        );
+        notes
     }
 }
 

@@ -37,3 +37,4 @@ pub mod replay;
 pub mod report;
 mod source;
 mod stamp;
+pub mod suggest;

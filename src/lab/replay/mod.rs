@@ -111,6 +111,8 @@ impl Replay {
     pub fn finish(self, input: InputSummary, key: &str, top: usize) -> Summary {
         let exact = self.ledger.is_exact();
         let keys_error_percent = if exact { 0.0 } else { sketch::DISTINCT_ERROR_PERCENT };
+        let mut notes = input.notes();
+        notes.extend(summary::sketch_note(keys_error_percent, EXACT_KEYS));
         let name = |limit: usize| {
             self.judges.get(limit).map_or_else(String::new, |judge| judge.spec.to_string())
         };
@@ -134,7 +136,7 @@ impl Replay {
             keys_error_percent,
             limits,
             disagreements,
-            notes: summary::notes(&input, keys_error_percent, EXACT_KEYS),
+            notes,
             timeline: self.timeline,
             input,
         }

@@ -92,45 +92,13 @@ pub struct Disagreement {
     pub first: String,
 }
 
-/// The notes on a log as it was read.
-pub(super) fn notes(input: &InputSummary, keys_error_percent: f64, keys: usize) -> Vec<String> {
-    let mut notes = Vec::new();
-    if input.requests == 0 {
-        notes.push("no request could be replayed".to_string());
-    }
-    if input.whole_seconds && !input.spread {
-        notes.push(
-            "the log has whole seconds: all requests of a second look simultaneous, so bursts, \
-             waits and refusals are overstated; --spread spreads them evenly over their second \
-             (which understates them), $msec in the log_format gives the truth"
-                .to_string(),
-        );
-    }
-    if input.spread {
-        notes.push(
-            "requests are spread evenly over their second: bursts inside a second are not seen"
-                .to_string(),
-        );
-    }
-    if input.late > 0 {
-        notes.push(format!(
-            "{} lines were further out of order than --reorder allows and were taken at the \
-             time that the log had reached",
-            input.late
-        ));
-    }
-    if input.without_key > 0 {
-        notes.push(format!(
-            "{} lines have an empty key: no limit applies to them, as in nginx",
-            input.without_key
-        ));
-    }
-    if keys_error_percent > 0.0 {
-        notes.push(format!(
+/// The note on counts beyond the exact ones; `None` if there are none.
+pub(super) fn sketch_note(keys_error_percent: f64, keys: usize) -> Option<String> {
+    (keys_error_percent > 0.0).then(|| {
+        format!(
             "more than {keys} keys: numbers of keys have a standard error of \
              {keys_error_percent} %, the worst keys state theirs, and the peaks of keys that were \
              never refused are kept only while they are active"
-        ));
-    }
-    notes
+        )
+    })
 }

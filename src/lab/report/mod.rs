@@ -1,23 +1,31 @@
-//! The result of a replay as text: tables for a terminal, JSON, and a page with charts.
+//! Results as text: tables for a terminal, JSON, and a page with charts.
+//!
+//! | file | what |
+//! |---|---|
+//! | `sheet` | what the tables hold, wherever they are shown |
+//! | `table` | a replay for a terminal |
+//! | `html`, `chart` | a replay as a page |
+//! | `suggestion` | suggestions for a terminal |
 
 mod chart;
 mod html;
 mod sheet;
+mod suggestion;
 mod table;
 
 pub use html::page;
+pub use suggestion::suggestions;
 pub use table::tables;
 
 use super::error::LabError;
-use super::replay::Summary;
 
 /// The result as one JSON object, times in milliseconds.
 ///
 /// # Errors
 ///
-/// None that a summary can cause; what the encoder says.
-pub fn json(summary: &Summary) -> Result<String, LabError> {
-    serde_json::to_string_pretty(summary)
+/// None that a result can cause; what the encoder says.
+pub fn json(result: &impl serde::Serialize) -> Result<String, LabError> {
+    serde_json::to_string_pretty(result)
         .map(|json| json + "\n")
         .map_err(|why| LabError::Report(format!("cannot encode the result: {why}")))
 }

@@ -1,6 +1,7 @@
 //! Tables as rows of text, the same for the terminal and the page.
 
-use super::{percent, period};
+use super::{instant, percent, period};
+use crate::lab::input::InputSummary;
 use crate::lab::replay::{LimitSummary, Summary, WorstKey};
 
 /// A table: its columns and its rows.
@@ -85,19 +86,21 @@ pub(super) fn missed(limit: &LimitSummary) -> Option<String> {
 
 /// What was read, in one sentence. Holds text of the command line.
 pub(super) fn heading(summary: &Summary) -> String {
-    let input = &summary.input;
-    let about = if summary.keys_exact { "" } else { "about " };
+    reading(&summary.input, summary.keys_exact, summary.keys, &summary.key)
+}
+
+/// What was read: requests, their time and the number of keys.
+pub(super) fn reading(input: &InputSummary, exact: bool, keys: u64, key: &str) -> String {
+    let about = if exact { "" } else { "about " };
     let span = match input.requests {
         0 => String::new(),
-        _ => {
-            let (first, last) = (super::instant(input.first_ms), super::instant(input.last_ms));
-            format!(", {first} to {last}")
-        }
+        _ => format!(", {} to {}", instant(input.first_ms), instant(input.last_ms)),
     };
-    let (requests, lines, keys, key) = (input.requests, input.lines, summary.keys, &summary.key);
+    let (requests, lines) = (input.requests, input.lines);
     format!("{requests} requests of {lines} lines{span}; {about}{keys} keys by {key}")
 }
 
-fn sheet(header: &[&str], rows: impl Iterator<Item = Vec<String>>) -> Sheet {
+/// A table of these columns and rows.
+pub(super) fn sheet(header: &[&str], rows: impl Iterator<Item = Vec<String>>) -> Sheet {
     Sheet { header: header.iter().map(|cell| cell.to_string()).collect(), rows: rows.collect() }
 }
