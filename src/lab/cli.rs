@@ -22,7 +22,7 @@ const EXIT_USAGE: u8 = 2;
 
 /// Try rate limits of ngx-http-rl on real traffic, before nginx does.
 #[derive(Debug, Parser)]
-#[command(name = "rl-lab", version, about)]
+#[command(name = "rl-lab", version)]
 struct Cli {
     #[command(subcommand)]
     command: Command,
@@ -185,7 +185,7 @@ fn suggestions(arguments: &SuggestArgs) -> Result<(), LabError> {
         at_most: arguments.refuse_at_most,
         key: arguments.input.key.clone(),
     };
-    let answer = suggest(&stream, input, &question, ALGORITHMS, &limiter_of)?;
+    let answer = suggest(&stream, input, &question, ALGORITHMS, &limiter_of);
     match arguments.output {
         OutputFormat::Table => print(report::suggestions(&answer).as_bytes()),
         OutputFormat::Json => print(report::json(&answer)?.as_bytes()),

@@ -116,8 +116,10 @@ pub struct Suggestions {
     pub keys: u64,
     /// How many requests might be refused.
     pub refused_at_most: u64,
-    /// One answer for each algorithm.
+    /// One answer for each algorithm that can have the rate.
     pub suggestions: Vec<Suggestion>,
+    /// Why the others cannot.
+    pub impossible: Vec<String>,
 }
 
 /// The least that an algorithm needs.
@@ -139,31 +141,32 @@ pub struct Suggestion {
     pub directives: Vec<String>,
 }
 
-/// Answers for the given algorithms.
-///
-/// # Errors
-///
-/// A rate that is none, or that an algorithm cannot use.
+/// Answers for the given algorithms. Not all need be able to have the rate: `leaky`'s arithmetic,
+/// for one, has a lowest.
 pub fn suggest(
     stream: &Stream,
     input: InputSummary,
     question: &Question,
     algorithms: &[(&str, Family)],
     make: Maker,
-) -> Result<Suggestions, LabError> {
+) -> Suggestions {
     let refused_at_most = question.at_most.of(stream.requests());
-    let mut suggestions = Vec::new();
+    let (mut suggestions, mut impossible) = (Vec::new(), Vec::new());
     for (algorithm, family) in algorithms {
         let search = Search { stream, question, algorithm, family: *family, refused_at_most, make };
-        suggestions.push(search.run()?);
+        match search.run() {
+            Ok(suggestion) => suggestions.push(suggestion),
+            Err(why) => impossible.push(why.to_string()),
+        }
     }
-    Ok(Suggestions {
+    Suggestions {
         input,
         key: question.key.clone(),
         keys: stream.keys.len() as u64,
         refused_at_most,
         suggestions,
-    })
+        impossible,
+    }
 }
 
 struct Search<'a> {
@@ -325,7 +328,7 @@ mod tests {
         let name = if family == Family::Window { "window" } else { "leaky" };
         let algorithms = [(name, family)];
         let input = InputSummary::default();
-        suggest(&stream, input, &question, &algorithms, &make).unwrap().suggestions.remove(0)
+        suggest(&stream, input, &question, &algorithms, &make).suggestions.remove(0)
     }
 
     #[test]
@@ -348,7 +351,7 @@ mod tests {
         let window = answer(Family::Window, "1r/m", "0%", &times);
         assert_eq!((window.smallest, window.limit.as_str()), (4, "window rate=4r/m"));
         assert_eq!(window.directives[1], "rl_req  zone=window;");
-        assert_eq!(answer(Family::Window, "9", "50%", &times).limit, "window rate=2r/s");
+        assert_eq!(answer(Family::Window, "9", "20%", &times).limit, "window rate=2r/s");
         assert_eq!(answer(Family::Window, "9", "0%", &[]).smallest, 1);
     }
 

@@ -7,7 +7,9 @@ use crate::lab::suggest::{Suggestion, Suggestions};
 /// The whole answer for a terminal.
 pub fn suggestions(answer: &Suggestions) -> String {
     let heading = sheet::reading(&answer.input, true, answer.keys, &answer.key);
-    let mut text = table::head(&answer.input, &heading, &answer.input.notes());
+    let mut notes = answer.input.notes();
+    notes.extend(answer.impossible.iter().cloned());
+    let mut text = table::head(&answer.input, &heading, &notes);
     let title = format!("Smallest that refuse at most {} of the requests", answer.refused_at_most);
     table::section(&mut text, &title, &rows(answer));
     for suggestion in &answer.suggestions {
