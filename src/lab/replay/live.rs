@@ -5,16 +5,14 @@
 /// there are live keys.
 pub(super) const SWEPT_A_REQUEST: usize = 2;
 
-/// A key is not asked about before it has been quiet for so long: asking every limit costs more
-/// than a request.
-const QUIET_MS: u64 = 1000;
-
 /// Stands for no number.
 const NONE: u32 = u32::MAX;
 
 /// Numbers of live keys.
-#[derive(Default)]
 pub(super) struct Live {
+    /// A key is not asked about before it has been quiet for so long: asking every limit costs
+    /// more than a request.
+    quiet_ms: u64,
     /// By key.
     of_key: Vec<KeyState>,
     /// By live number.
@@ -37,6 +35,11 @@ struct Slot {
 }
 
 impl Live {
+    /// Numbers that are kept for at least `quiet_ms` after the last request of their key.
+    pub(super) fn new(quiet_ms: u64) -> Self {
+        Self { quiet_ms, of_key: Vec::new(), slots: Vec::new(), free: Vec::new(), cursor: 0 }
+    }
+
     /// Notes that a request of the key has been read and will come.
     pub(super) fn expect(&mut self, key: u32) {
         let place = key as usize;
@@ -70,7 +73,7 @@ impl Live {
         let number = self.cursor;
         self.cursor = if number + 1 < self.slots.len() { number + 1 } else { 0 };
         let slot = self.slots.get(number)?;
-        if slot.key == NONE || slot.last_ms.saturating_add(QUIET_MS) > now_ms {
+        if slot.key == NONE || slot.last_ms.saturating_add(self.quiet_ms) > now_ms {
             return None;
         }
         let expected = self.of_key.get(slot.key as usize)?.expected;

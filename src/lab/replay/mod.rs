@@ -89,6 +89,8 @@ impl Replay {
             )));
         }
         let periods_ms: Vec<u64> = specs.iter().map(|spec| spec.rate.period_ms()).collect();
+        // No window is idle before its period is over.
+        let longest_ms = periods_ms.iter().max().copied().unwrap_or(0);
         let windows = Windows::new(&periods_ms);
         let period_of = (0..specs.len()).map(|limit| windows.period_of(limit)).collect();
         let mut judges = Vec::new();
@@ -99,7 +101,7 @@ impl Replay {
         Ok(Self {
             keys: Keys::default(),
             ledger: Ledger::new(period_of, exact_keys),
-            live: Live::default(),
+            live: Live::new(longest_ms),
             windows,
             timeline: Timeline::new(judges.len()),
             disagreements: Disagreements::new(judges.len()),

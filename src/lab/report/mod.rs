@@ -34,7 +34,9 @@ pub fn json(result: &impl serde::Serialize) -> Result<String, LabError> {
 fn period(period_ms: u64) -> String {
     let units =
         [(604_800_000, "w"), (86_400_000, "d"), (3_600_000, "h"), (60_000, "m"), (1000, "s")];
-    let unit = units.iter().find(|(unit_ms, _)| period_ms >= *unit_ms && period_ms % unit_ms == 0);
+    let unit = units
+        .iter()
+        .find(|(unit_ms, _)| period_ms >= *unit_ms && period_ms.is_multiple_of(*unit_ms));
     match unit {
         Some((unit_ms, name)) => format!("{}{name}", period_ms / unit_ms),
         None => format!("{period_ms}ms"),
