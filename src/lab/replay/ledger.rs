@@ -70,23 +70,41 @@ impl Ledger {
         }
     }
 
-    /// Counts a request of the key.
-    pub(super) fn request(&mut self, key: usize) {
+    /// Adds requests of a key.
+    pub(super) fn add_requests(&mut self, key: usize, requests: u64) {
         if self.requests.len() <= key {
             self.requests.resize(key + 1, 0);
             self.offered_peaks.resize((key + 1) * self.periods, 0);
             self.tallies.resize((key + 1) * self.limits, Tally::default());
         }
-        if let Some(requests) = self.requests.get_mut(key) {
-            *requests += 1;
+        if let Some(held) = self.requests.get_mut(key) {
+            *held += requests;
         }
     }
 
-    /// The tallies of a key by limit, and its peaks of offered requests by period.
-    pub(super) fn row(&mut self, key: usize) -> (&mut [Tally], &mut [u32]) {
+    /// Adds what a limit did to a key, whose requests have been added, and its most requests in
+    /// a period of the limit.
+    pub(super) fn add(&mut self, key: usize, limit: usize, tally: Tally, offered_peak: u32) {
+        if let Some(held) = self.tallies.get_mut(key * self.limits + limit) {
+            held.refused = held.refused.saturating_add(tally.refused);
+            held.delayed = held.delayed.saturating_add(tally.delayed);
+            held.peak = held.peak.max(tally.peak);
+        }
+        let period = self.period_of.get(limit).copied().unwrap_or(0);
+        if let Some(held) = self.offered_peaks.get_mut(key * self.periods + period) {
+            *held = offered_peak.max(*held);
+        }
+    }
+
+    /// Empties what is held of a key, for another one.
+    fn clear(&mut self, key: usize) {
         let tallies = self.tallies.get_mut(key * self.limits..(key + 1) * self.limits);
+        tallies.unwrap_or_default().fill(Tally::default());
         let peaks = self.offered_peaks.get_mut(key * self.periods..(key + 1) * self.periods);
-        (tallies.unwrap_or_default(), peaks.unwrap_or_default())
+        peaks.unwrap_or_default().fill(0);
+        if let Some(requests) = self.requests.get_mut(key) {
+            *requests = 0;
+        }
     }
 
     /// Moves a key that is at rest to the sketches if there are too many to count exactly.
@@ -108,12 +126,7 @@ impl Ledger {
         }
         self.sketches = Some(sketches);
         keys.remove(key);
-        let (tallies, peaks) = self.row(key as usize);
-        tallies.fill(Tally::default());
-        peaks.fill(0);
-        if let Some(requests) = self.requests.get_mut(key as usize) {
-            *requests = 0;
-        }
+        self.clear(key as usize);
     }
 
     /// Whether all counts are exact.

@@ -31,6 +31,7 @@ struct KeyState {
 #[derive(Clone, Copy)]
 struct Slot {
     key: u32,
+    requests: u32,
     last_ms: u64,
 }
 
@@ -57,13 +58,13 @@ impl Live {
         state.expected = state.expected.saturating_sub(1);
         if state.live == NONE {
             state.live = self.free.pop().unwrap_or_else(|| {
-                self.slots.push(Slot { key, last_ms: now_ms });
+                self.slots.push(Slot { key, requests: 0, last_ms: now_ms });
                 u32::try_from(self.slots.len() - 1).unwrap_or(NONE)
             });
         }
         let number = state.live as usize;
         if let Some(slot) = self.slots.get_mut(number) {
-            *slot = Slot { key, last_ms: now_ms };
+            *slot = Slot { key, requests: slot.requests.saturating_add(1), last_ms: now_ms };
         }
         number
     }
@@ -80,15 +81,21 @@ impl Live {
         (expected == 0).then_some((number, slot.key))
     }
 
-    /// Frees the number of a key.
-    pub(super) fn recycle(&mut self, number: usize, key: u32) {
+    /// Frees the number of a key and tells how many requests it had.
+    pub(super) fn recycle(&mut self, number: usize, key: u32) -> u64 {
         if let Some(state) = self.of_key.get_mut(key as usize) {
             state.live = NONE;
         }
-        if let Some(slot) = self.slots.get_mut(number) {
-            slot.key = NONE;
-            self.free.extend(u32::try_from(number));
-        }
+        let Some(slot) = self.slots.get_mut(number) else { return 0 };
+        slot.key = NONE;
+        self.free.extend(u32::try_from(number));
+        std::mem::take(&mut slot.requests).into()
+    }
+
+    /// All numbers in use with their keys.
+    pub(super) fn all(&self) -> Vec<(usize, u32)> {
+        let numbered = self.slots.iter().enumerate().map(|(number, slot)| (number, slot.key));
+        numbered.filter(|(_, key)| *key != NONE).collect()
     }
 
     /// How many numbers there are, free ones included.

@@ -27,7 +27,7 @@ use live::Live;
 pub use summary::{Disagreement, LimitSummary, Summary, WorstKey};
 pub use timeline::{Stretch, Timeline};
 use waits::Waits;
-use window::Windows;
+use window::{Verdict, Windows};
 
 use super::error::LabError;
 use super::input::{printable, InputSummary, Sink};
@@ -57,7 +57,19 @@ struct Judge {
     delayed: u64,
     refused: u64,
     waits: Waits,
-    peak: u32,
+}
+
+/// Requests are judged in batches, limit by limit: the memory that a limit needs for one key is
+/// fetched while another is judged, which is most of the time where there are many keys.
+const BATCH: usize = 128;
+
+/// A request on its way through the limits.
+#[derive(Clone, Copy)]
+struct Request {
+    now_ms: u64,
+    live: usize,
+    line: u64,
+    verdict: Verdict,
 }
 
 /// A replay in progress.
@@ -69,6 +81,7 @@ pub struct Replay {
     windows: Windows,
     timeline: Timeline,
     disagreements: Disagreements,
+    batch: Vec<Request>,
 }
 
 impl Replay {
@@ -96,7 +109,7 @@ impl Replay {
         let mut judges = Vec::new();
         for spec in specs {
             let (limiter, waits) = (limiter_of(&spec)?, Waits::default());
-            judges.push(Judge { spec, limiter, delayed: 0, refused: 0, waits, peak: 0 });
+            judges.push(Judge { spec, limiter, delayed: 0, refused: 0, waits });
         }
         Ok(Self {
             keys: Keys::default(),
@@ -105,12 +118,17 @@ impl Replay {
             windows,
             timeline: Timeline::new(judges.len()),
             disagreements: Disagreements::new(judges.len()),
+            batch: Vec::with_capacity(BATCH),
             judges,
         })
     }
 
     /// The result, with the `top` worst keys of each limit.
-    pub fn finish(self, input: InputSummary, key: &str, top: usize) -> Summary {
+    pub fn finish(mut self, input: InputSummary, key: &str, top: usize) -> Summary {
+        self.flush();
+        for (number, key) in self.live.all() {
+            self.settle(number, key);
+        }
         let exact = self.ledger.is_exact();
         let keys_error_percent = if exact { 0.0 } else { sketch::DISTINCT_ERROR_PERCENT };
         let mut notes = input.notes();
@@ -166,89 +184,93 @@ impl Replay {
             wait_p50_ms: judge.waits.percentile(50),
             wait_p99_ms: judge.waits.percentile(99),
             wait_max_ms: judge.waits.most_ms(),
-            peak_admitted: judge.peak,
+            peak_admitted: self.timeline.peak(limit),
             worst: worst.collect(),
             worst_missed,
         }
     }
 
-    /// Asks every limit and counts what they say. Returns the sets that admit and refuse.
-    fn judge(
-        &mut self,
-        now_ms: u64,
-        key: usize,
-        live: usize,
-        place: usize,
-    ) -> (LimitSet, LimitSet) {
-        let (mut admitted, mut refused): (LimitSet, LimitSet) = (0, 0);
-        let (tallies, _) = self.ledger.row(key);
-        for ((limit, judge), tally) in self.judges.iter_mut().enumerate().zip(tallies) {
-            match judge.limiter.decide(live, now_ms) {
-                Decision::Pass => admitted |= 1 << limit,
-                Decision::Delay { wait_ms } => {
-                    admitted |= 1 << limit;
-                    judge.delayed += 1;
-                    judge.waits.add(wait_ms);
-                    tally.delayed = tally.delayed.saturating_add(1);
-                }
-                Decision::Refuse => {
-                    refused |= 1 << limit;
-                    judge.refused += 1;
-                    tally.refused = tally.refused.saturating_add(1);
-                }
-            }
-            if let Some(stretch) = self.timeline.stretch(limit, place) {
-                let bit = u32::from(refused >> limit & 1);
-                stretch.refused += bit;
-                stretch.admitted += 1 - bit;
-            }
+    /// Judges the requests of the batch and counts what the limits say.
+    fn flush(&mut self) {
+        let mut batch = std::mem::take(&mut self.batch);
+        for (limit, judge) in self.judges.iter_mut().enumerate() {
+            judge.judge(1 << limit, &mut batch);
         }
-        (admitted, refused)
+        self.windows.warm(batch.iter().map(|request| request.live));
+        for request in &batch {
+            self.count(request);
+        }
+        if let Some(last) = batch.last() {
+            self.sweep(last.now_ms, batch.len() * live::SWEPT_A_REQUEST);
+        }
+        batch.clear();
+        self.batch = batch;
     }
 
-    /// Notes the request in the key's windows and raises the peaks that it exceeds.
-    fn note_peaks(
-        &mut self,
-        now_ms: u64,
-        key: usize,
-        live: usize,
-        place: usize,
-        admitted: LimitSet,
-    ) {
-        let (judges, timeline) = (&mut self.judges, &mut self.timeline);
-        let (tallies, offered_peaks) = self.ledger.row(key);
+    /// Counts a request that has been judged.
+    fn count(&mut self, request: &Request) {
+        let (verdict, timeline) = (request.verdict, &mut self.timeline);
+        let place = timeline.request(request.now_ms);
+        for limit in 0..self.judges.len() {
+            if let Some(stretch) = timeline.stretch(limit, place) {
+                let refused = u32::from(verdict.refused >> limit & 1);
+                stretch.refused += refused;
+                stretch.admitted += 1 - refused;
+            }
+        }
         let peak = |limit: usize, count: u32| {
-            if let Some(tally) = tallies.get_mut(limit) {
-                tally.peak = tally.peak.max(count);
-            }
-            if let Some(judge) = judges.get_mut(limit) {
-                judge.peak = judge.peak.max(count);
-            }
             if let Some(stretch) = timeline.stretch(limit, place) {
                 stretch.peak = stretch.peak.max(count);
             }
         };
-        let offered = |period: usize, count: u32| {
-            if let Some(most) = offered_peaks.get_mut(period) {
-                *most = count.max(*most);
-            }
-        };
-        self.windows.note(live, now_ms, admitted, peak, offered);
+        self.windows.note(request.live, request.now_ms, verdict, peak);
+        if verdict.refused != 0 && verdict.admitted != 0 {
+            self.disagreements.request(verdict.admitted, verdict.refused, request.line);
+        }
     }
 
-    /// Recycles a few numbers of keys that nothing is held against any more.
-    fn sweep(&mut self, now_ms: u64) {
-        for _ in 0..live::SWEPT_A_REQUEST {
+    /// Recycles numbers of keys that nothing is held against any more; looks at so many.
+    fn sweep(&mut self, now_ms: u64, numbers: usize) {
+        for _ in 0..numbers {
             let Some((number, key)) = self.live.next_at_rest(now_ms) else { continue };
             let rest = self.windows.is_idle(number, now_ms)
                 && self.judges.iter().all(|judge| judge.limiter.recovered(number, now_ms));
-            if !rest {
-                continue;
+            if rest {
+                self.judges.iter_mut().for_each(|judge| judge.limiter.forget(number));
+                self.settle(number, key);
+                self.ledger.at_rest(key, &mut self.keys);
             }
-            self.judges.iter_mut().for_each(|judge| judge.limiter.forget(number));
-            self.windows.clear(number);
-            self.live.recycle(number, key);
-            self.ledger.at_rest(key, &mut self.keys);
+        }
+    }
+
+    /// Enters what happened to a live key into the ledger, and frees its number.
+    fn settle(&mut self, number: usize, key: u32) {
+        let (ledger, key_place) = (&mut self.ledger, key as usize);
+        ledger.add_requests(key_place, self.live.recycle(number, key));
+        self.windows.take(number, |limit, tally, offered_peak| {
+            ledger.add(key_place, limit, tally, offered_peak);
+        });
+    }
+}
+
+impl Judge {
+    /// Judges each request of a batch and enters what it says under its own bit.
+    fn judge(&mut self, bit: LimitSet, batch: &mut [Request]) {
+        for request in batch {
+            let verdict = &mut request.verdict;
+            match self.limiter.decide(request.live, request.now_ms) {
+                Decision::Pass => verdict.admitted |= bit,
+                Decision::Delay { wait_ms } => {
+                    verdict.admitted |= bit;
+                    verdict.delayed |= bit;
+                    self.delayed += 1;
+                    self.waits.add(wait_ms);
+                }
+                Decision::Refuse => {
+                    verdict.refused |= bit;
+                    self.refused += 1;
+                }
+            }
         }
     }
 }
@@ -262,14 +284,11 @@ impl Sink for Replay {
 
     fn request(&mut self, now_ms: u64, key: u32, line: u64) {
         let live = self.live.number(key, now_ms);
-        self.ledger.request(key as usize);
-        let place = self.timeline.request(now_ms);
-        let (admitted, refused) = self.judge(now_ms, key as usize, live, place);
-        self.note_peaks(now_ms, key as usize, live, place, admitted);
-        if refused != 0 && admitted != 0 {
-            self.disagreements.request(admitted, refused, line);
+        self.windows.make_room(live);
+        self.batch.push(Request { now_ms, live, line, verdict: Verdict::default() });
+        if self.batch.len() >= BATCH {
+            self.flush();
         }
-        self.sweep(now_ms);
     }
 }
 

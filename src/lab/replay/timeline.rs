@@ -74,6 +74,12 @@ impl Timeline {
         self.limits.get_mut(limit)?.get_mut(place)
     }
 
+    /// The most that a limit admitted of any key in any of its periods.
+    pub(super) fn peak(&self, limit: usize) -> u32 {
+        let stretches = self.limits.get(limit).map_or(&[][..], Vec::as_slice);
+        stretches.iter().map(|stretch| stretch.peak).max().unwrap_or(0)
+    }
+
     fn place(&self, now_ms: u64) -> usize {
         let place = now_ms.saturating_sub(self.start_ms) / self.width_ms.max(1);
         usize::try_from(place).unwrap_or(usize::MAX)
