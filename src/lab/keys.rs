@@ -1,13 +1,14 @@
 //! Key texts to dense numbers: one look-up a line, whatever the number of limits.
 
-use std::hash::BuildHasher;
+use std::hash::{BuildHasher, RandomState};
 
-use hashbrown::{DefaultHashBuilder, HashTable};
+use hashbrown::HashTable;
 
 /// Texts by number and numbers by text. Numbers of removed texts are used again.
 #[derive(Default)]
 pub struct Keys {
-    hasher: DefaultHashBuilder,
+    /// Keyed, so that nobody who writes into a log can make its keys collide.
+    hasher: RandomState,
     numbers: HashTable<Slot>,
     texts: Vec<Box<[u8]>>,
     free: Vec<u32>,

@@ -77,7 +77,8 @@ impl Reorder {
     }
 }
 
-/// Spreads the lines of one second evenly over it, in their order.
+/// Spreads the lines of one second evenly over it, in their order. A second in which any line has
+/// a finer time is left as it is.
 #[derive(Default)]
 pub(super) struct Spread {
     second: Vec<Event>,
@@ -96,8 +97,11 @@ impl Spread {
     /// Hands out what is left.
     pub(super) fn finish(&mut self, mut out: impl FnMut(Event)) {
         let lines = self.second.len() as u64;
+        let whole = self.second.iter().all(|event| event.time_ms % 1000 == 0);
         for (n, mut event) in (0..).zip(self.second.drain(..)) {
-            event.time_ms = event.time_ms / 1000 * 1000 + n * 1000 / lines;
+            if whole {
+                event.time_ms += n * 1000 / lines;
+            }
             out(event);
         }
     }
@@ -132,10 +136,10 @@ mod tests {
     #[test]
     fn a_second_is_spread_evenly() {
         let (mut spread, mut times) = (Spread::default(), Vec::new());
-        for event in events(&[1000, 1000, 1000, 1000, 3000, 4000, 4000]) {
+        for event in events(&[1000, 1000, 1000, 1000, 3000, 4000, 4000, 5001, 5001]) {
             spread.push(event, |event| times.push(event.time_ms));
         }
         spread.finish(|event| times.push(event.time_ms));
-        assert_eq!(times, [1000, 1250, 1500, 1750, 3000, 4000, 4500]);
+        assert_eq!(times, [1000, 1250, 1500, 1750, 3000, 4000, 4500, 5001, 5001]);
     }
 }

@@ -11,6 +11,10 @@ const LOCAL: &[BorrowedFormatItem<'static>] = format_description!(
      [offset_hour sign:mandatory][offset_minute]"
 );
 
+/// The last instant of the year 9999, in milliseconds: beyond it a time is a mistake, and below it
+/// a time leaves room for other bits in its word.
+const LATEST_MS: u64 = 253_402_300_799_999;
+
 /// How a time is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stamp {
@@ -85,14 +89,15 @@ fn msec(text: &[u8]) -> Option<u64> {
         Some(dot) => (text.get(..dot)?, text.get(dot.saturating_add(1)..)?),
         None => (text, &b""[..]),
     };
-    // Twelve digits of seconds reach far beyond any log and leave room for milliseconds.
+    // Twelve digits of seconds reach the latest time and cannot overflow with milliseconds.
     if seconds.is_empty() || seconds.len() > 12 || !fraction.iter().all(u8::is_ascii_digit) {
         return None;
     }
     let digits = seconds.iter().chain(fraction.iter().chain(b"000").take(3));
-    digits.copied().try_fold(0_u64, |number, digit| {
+    let time_ms = digits.copied().try_fold(0_u64, |number, digit| {
         digit.is_ascii_digit().then(|| number * 10 + u64::from(digit - b'0'))
-    })
+    });
+    time_ms.filter(|time_ms| *time_ms <= LATEST_MS)
 }
 
 #[cfg(test)]
@@ -111,6 +116,8 @@ mod tests {
             (Stamp::Msec, "-", None),
             (Stamp::Msec, "17x.5", None),
             (Stamp::Msec, "9999999999999", None),
+            (Stamp::Msec, "253402300800", None),
+            (Stamp::Msec, "253402300799.9999", Some(LATEST_MS)),
             (Stamp::Iso8601, "2023-11-14T22:13:20+00:00", Some(1_700_000_000_000)),
             (Stamp::Iso8601, "2023-11-15T05:13:20+07:00", Some(1_700_000_000_000)),
             (Stamp::Iso8601, "2023-11-14T22:13:20.25Z", Some(1_700_000_000_250)),

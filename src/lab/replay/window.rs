@@ -139,7 +139,9 @@ impl Windows {
     pub(super) fn is_idle(&self, live: usize, now_ms: u64) -> bool {
         self.periods.iter().all(|period| {
             let newest = period.rings.get(live).and_then(|ring| ring.requests.back());
-            newest.is_none_or(|newest| (newest >> MOST_LIMITS) + period.period_ms <= now_ms)
+            newest.is_none_or(|newest| {
+                (newest >> MOST_LIMITS).saturating_add(period.period_ms) <= now_ms
+            })
         })
     }
 
@@ -166,7 +168,7 @@ impl Ring {
     /// Drops requests that are a period old.
     fn forget_until(&mut self, now_ms: u64, period_ms: u64, limits: LimitSet, row: &mut [Count]) {
         while let Some(&oldest) = self.requests.front() {
-            if (oldest >> MOST_LIMITS) + period_ms > now_ms {
+            if (oldest >> MOST_LIMITS).saturating_add(period_ms) > now_ms {
                 break;
             }
             self.requests.pop_front();
