@@ -3,6 +3,7 @@
 
 use super::error::LabError;
 use super::limits::LimitSpec;
+use crate::config::Delay;
 use crate::limit::{Algorithm, Leaky, Millis, Verdict};
 
 /// What one limit says of one request. Times in milliseconds of the log's clock.
@@ -57,8 +58,8 @@ pub fn limiter_of(spec: &LimitSpec) -> Result<Box<dyn Limiter>, LabError> {
     match spec.algorithm.as_str() {
         "leaky" => Ok(Box::new(Held::new(Leaky {
             rate: spec.rate.milli_per_second(),
-            burst: spec.burst.saturating_mul(1000),
-            delay: spec.delay.milli(),
+            burst: spec.burst.unwrap_or(0).saturating_mul(1000),
+            delay: spec.delay.map_or(0, Delay::milli),
         }))),
         unknown => Err(LabError::Usage(format!(
             "--limit \"{spec}\": unknown algorithm \"{unknown}\", known are: {}",

@@ -17,10 +17,10 @@ pub struct LimitSpec {
     pub rate: Rate,
     /// The rate as it was written, without `rate=`.
     pub rate_text: String,
-    /// Requests that may be ahead of schedule; 0 where nothing is written.
-    pub burst: u64,
-    /// How many of them are not held back; `After(0)` where nothing is written.
-    pub delay: Delay,
+    /// Requests that may be ahead of schedule, if written.
+    pub burst: Option<u64>,
+    /// How many of them are not held back, if written.
+    pub delay: Option<Delay>,
 }
 
 impl LimitSpec {
@@ -58,8 +58,8 @@ impl LimitSpec {
             algorithm,
             rate,
             rate_text: rate_argument.trim_start_matches("rate=").to_string(),
-            burst: limit.burst,
-            delay: limit.delay,
+            burst: Some(limit.burst).filter(|burst| *burst > 0),
+            delay: Some(limit.delay).filter(|delay| *delay != Delay::After(0)),
         })
     }
 }
@@ -67,13 +67,13 @@ impl LimitSpec {
 impl fmt::Display for LimitSpec {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} rate={}", self.algorithm, self.rate_text)?;
-        if self.burst > 0 {
-            write!(f, " burst={}", self.burst)?;
+        if let Some(burst) = self.burst {
+            write!(f, " burst={burst}")?;
         }
         match self.delay {
-            Delay::After(0) => Ok(()),
-            Delay::After(requests) => write!(f, " delay={requests}"),
-            Delay::Never => f.write_str(" nodelay"),
+            None => Ok(()),
+            Some(Delay::After(requests)) => write!(f, " delay={requests}"),
+            Some(Delay::Never) => f.write_str(" nodelay"),
         }
     }
 }
