@@ -22,7 +22,7 @@ use std::convert::Infallible;
 use case::{Case, Request};
 use fastrand::Rng;
 use ngx_http_rl::engine::{decide, Metered, Mode, Outcome};
-use ngx_http_rl::limit::{Leaky, LeakyState, Millis};
+use ngx_http_rl::limit::{Leaky, LeakyState, Now};
 use ngx_http_rl::report::{self, Status};
 use ngx_http_rl::store::{Counter, Table, Worth};
 use stock::Told;
@@ -142,7 +142,7 @@ fn ours(case: &Case, zones: &[Zone], request: &Request) -> Told {
         zones.iter().position(|zone| std::ptr::eq(&zone.table, limit.table)).unwrap()
     };
     let mode = if case.dry_run { Mode::DryRun } else { Mode::Enforce };
-    let outcome = decide(&limits, mode, Millis(request.now), |limit| {
+    let outcome = decide(&limits, mode, Now::at_ms(request.now), |limit| {
         let key = &case.keys[request.keys[zone_of(limit)]];
         Ok::<_, Infallible>((!key.is_empty()).then(|| limit.table.hash(key)))
     })
@@ -174,7 +174,7 @@ fn told(outcome: Outcome, mode: Mode, zone_of: impl Fn(usize) -> usize) -> Told 
 /// A key's record on our side, as excess and time; `None` also for one that says nothing.
 fn our_state(zone: &Zone, key: &[u8]) -> Option<(u64, u64)> {
     let record = zone.table.look(zone.table.hash(key), |state| state.copied()).unwrap();
-    record.map(|state| (state.excess, state.last.0)).filter(|(_, last)| *last > 0)
+    record.map(|state| (state.excess, state.last)).filter(|(_, last)| *last > 0)
 }
 
 /// Stock drops drained keys that have been idle for 60 s when a new one comes (DESIGN.md, section
@@ -187,7 +187,7 @@ fn drop_what_stock_dropped(case: &Case, zones: &[Zone], now: u64) -> u64 {
             // Anything else that is missing there is a difference.
             if is_droppable(*rate, state, now) && zone.stock.state(key).is_none() {
                 let rule = Leaky { rate: *rate, burst: 0, delay: 0 };
-                let worth = Worth::new(&rule, Millis(now));
+                let worth = Worth::new(&rule, Now::at_ms(now));
                 let none = LeakyState::default();
                 zone.table.update(zone.table.hash(key), &worth, |_| (Some(none), ())).unwrap();
                 dropped += 1;

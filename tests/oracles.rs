@@ -7,6 +7,7 @@
 //! | file | what |
 //! |---|---|
 //! | `oracles/data` | files, cases, rows and parameters |
+//! | `oracles/rules` | all algorithms but `limit_req`: one limit, one key |
 //! | `oracles/single` | `limit_req`: one limit, one key |
 //! | `oracles/multi` | `limit_req_multi`: several limits, zones and keys |
 
@@ -23,11 +24,14 @@ use std::env;
 use std::path::{Path, PathBuf};
 
 use data::{Case, File};
+use ngx_http_rl::config::AlgorithmName;
 
 #[path = "oracles/data.rs"]
 mod data;
 #[path = "oracles/multi.rs"]
 mod multi;
+#[path = "oracles/rules.rs"]
+mod rules;
 #[path = "oracles/single.rs"]
 mod single;
 mod support;
@@ -37,20 +41,20 @@ type Reader = fn(&Case<'_>) -> usize;
 
 /// Algorithms that are there, the columns of their files in the order of the format's README, and
 /// what reads them.
-const READERS: [(&str, &[&str], Reader); 2] = [
+const READERS: [(&str, &[&str], Reader); 8] = [
+    ("fixed_window", &rules::WINDOW, rules::check_fixed),
+    ("fixed_window_anchored", &rules::WINDOW, rules::check_anchored),
+    ("sliding_log", &rules::LOG, rules::check_log),
+    ("sliding_window_counter", &rules::SLIDING, rules::check_sliding),
+    ("gcra", &rules::GCRA, rules::check_gcra),
+    ("leaky_queue", &rules::QUEUE, rules::check_queue),
     ("limit_req", &single::COLUMNS, single::check),
     ("limit_req_multi", &multi::COLUMNS, multi::check),
 ];
 
-/// Algorithms whose files are there before the algorithm is.
-const NOT_YET: [&str; 6] = [
-    "fixed_window",
-    "fixed_window_anchored",
-    "sliding_log",
-    "sliding_window_counter",
-    "gcra",
-    "leaky_queue",
-];
+/// Algorithms whose files have timelines on which rounding matters.
+const ROUNDED: [(&str, AlgorithmName); 2] =
+    [("gcra", AlgorithmName::Gcra), ("leaky_queue", AlgorithmName::LeakyQueue)];
 
 /// What has been read of an algorithm.
 #[derive(Default)]
@@ -91,16 +95,22 @@ fn check_file(file: &File) -> Option<(&'static str, usize, usize)> {
         println!("{name}: traces and labs get readers of their own, later");
         return None;
     };
-    if NOT_YET.contains(&algorithm) {
-        println!("{name}: {algorithm} is not implemented yet");
-        return None;
-    }
     let Some((algorithm, columns, check)) = READERS.iter().find(|reader| reader.0 == algorithm)
     else {
         panic!("{name}: unknown algorithm {algorithm:?}");
     };
     let cases = file.cases(columns);
-    let rows = cases.iter().map(check).sum();
+    let rows: usize = cases.iter().map(check).sum();
     assert!(rows > 0, "{name}: no row");
-    Some((algorithm, cases.len(), rows))
+    Some((algorithm, cases.len(), rows + check_rounding(file, algorithm)))
+}
+
+/// Checks the timelines of a file that are listed apart; how many requests they have.
+fn check_rounding(file: &File, algorithm: &str) -> usize {
+    let timelines = file.rounding_sensitive();
+    let Some((_, algorithm)) = ROUNDED.iter().find(|(name, _)| *name == algorithm) else {
+        assert!(timelines.is_empty(), "{}: timelines that nothing reads", file.name);
+        return 0;
+    };
+    timelines.iter().map(|timeline| rules::check_rounding(*algorithm, timeline)).sum()
 }

@@ -15,10 +15,10 @@ mod support;
 use std::sync::atomic::Ordering::SeqCst;
 use std::time::{Duration, Instant};
 
-use ngx_http_rl::limit::{Leaky, LeakyState, Millis};
+use ngx_http_rl::limit::{Leaky, LeakyState};
 use ngx_http_rl::store::{Counter, Secret, Table};
 use support::keys::{key, take, take_by};
-use support::memory::{Memory, BUCKET, HEADER, KEY, SLOTS};
+use support::memory::{Memory, BUCKET, HEADER, KEY, LEAKY, SLOTS};
 use support::process::Namesake;
 
 const BUCKETS: usize = 7;
@@ -66,7 +66,7 @@ fn ask_all(table: &Table<LeakyState>, random: &mut fastrand::Rng) {
     let now = word(random);
     let _ = take_by(table, &rule, key, now);
     let _ = table.look(key, |state| state.copied());
-    let _ = take(table, key, Millis(now).0);
+    let _ = take(table, key, now);
     table.count(Counter::Passed);
     let _ = table.counters().of(Counter::Untracked);
     table.write_label(b"label");
@@ -80,7 +80,7 @@ fn guarded() -> (Memory, Table<LeakyState>) {
     let memory = Memory::zeroed(GUARD * 16 + HEADER + BUCKETS * BUCKET);
     let region = memory.part(GUARD * 8, HEADER + BUCKETS * BUCKET);
     let secret = Secret::known([1, 2]);
-    let table = Table::create(region, KEY, secret).expect("memory does");
+    let table = Table::create(region, LEAKY, KEY, secret).expect("memory does");
     (memory, table)
 }
 
@@ -134,7 +134,7 @@ fn any_bits_with_locks_of_the_living() {
     let (memory, table) = guarded();
     let living = Namesake::new();
     let other = memory.part(GUARD * 8, HEADER + BUCKETS * BUCKET);
-    let other = Table::<LeakyState>::attach(other, KEY).unwrap();
+    let other = Table::<LeakyState>::attach(other, LEAKY, KEY).unwrap();
     other.adopt(living.owner(), 0);
     let word = word_of(&memory, &other).unwrap();
     scribble(&memory, &mut random, &[word]);

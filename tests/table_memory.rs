@@ -12,10 +12,10 @@ mod support;
 use std::ffi::CStr;
 use std::sync::atomic::Ordering;
 
-use ngx_http_rl::limit::{LeakyState, Millis};
-use ngx_http_rl::store::{AttachError, Counter, Record, Region, Secret, Table};
+use ngx_http_rl::limit::LeakyState;
+use ngx_http_rl::store::{AttachError, Counter, Region, ScalarRecord, Secret, Table};
 use support::keys::{ahead, key, put, record, take, AT_ONCE};
-use support::memory::{Memory, BUCKET, HEADER, KEY, SLOTS};
+use support::memory::{Memory, BUCKET, HEADER, KEY, LEAKY, SLOTS};
 
 #[test]
 fn geometry_is_as_the_tests_assume() {
@@ -54,7 +54,7 @@ fn every_bit_of_a_state_is_kept() {
     let memory = Memory::for_buckets(1);
     let table = memory.create(1);
     for (last, excess) in [(u64::MAX, 0), (0, u64::MAX), (1 << 63, 1), (0x0123_4567_89ab_cdef, 2)] {
-        let state = LeakyState { last: Millis(last), excess };
+        let state = LeakyState { last, excess };
         put(&table, key(&table, 1), 0, state);
         assert_eq!(record(&table, key(&table, 1)), Some(state));
         assert_eq!(LeakyState::from_words(state.to_words()), state);
@@ -135,7 +135,7 @@ fn what_is_something_else_is_refused_by_name_and_left_alone() {
             let right = word.swap(value, Ordering::SeqCst);
             assert_ne!(right, value);
             let before = memory.snapshot();
-            let refused = Table::<LeakyState>::attach(memory.region(), KEY).err();
+            let refused = Table::<LeakyState>::attach(memory.region(), LEAKY, KEY).err();
             assert_eq!(refused, Some(AttachError::Header(name)));
             assert!(AttachError::Header(name).to_string().contains(name));
             assert_eq!(memory.snapshot(), before, "attach has written");
@@ -149,7 +149,7 @@ fn what_is_something_else_is_refused_by_name_and_left_alone() {
 fn another_key_expression_or_size_is_refused() {
     let memory = Memory::for_buckets(3);
     memory.create(1);
-    let attach = |region: Region, key: &[u8]| Table::<LeakyState>::attach(region, key).err();
+    let attach = |region: Region, key: &[u8]| Table::<LeakyState>::attach(region, LEAKY, key).err();
     assert_eq!(attach(memory.region(), b"$arg_k"), Some(AttachError::Header("key")));
     assert_eq!(attach(memory.region(), b""), Some(AttachError::Header("key")));
     let smaller = memory.part(0, HEADER + 2 * BUCKET);
@@ -162,13 +162,15 @@ fn memory_that_does_not_do_is_refused() {
     let secret = Secret::known([1, 2]);
     for (from, bytes) in [(0, 0), (0, HEADER), (0, HEADER + BUCKET - 1), (64, HEADER + BUCKET)] {
         let region = memory.part(from, bytes);
-        let create = Table::<LeakyState>::create(region, KEY, secret).err();
+        let create = Table::<LeakyState>::create(region, LEAKY, KEY, secret).err();
         assert_eq!(create, Some(AttachError::Memory), "{from} {bytes}");
-        let attach = Table::<LeakyState>::attach(region, KEY).err();
+        let attach = Table::<LeakyState>::attach(region, LEAKY, KEY).err();
         assert_eq!(attach, Some(AttachError::Memory), "{from} {bytes}");
     }
     assert!(memory.snapshot().iter().all(|word| *word == 0), "written before it was refused");
-    assert!(Table::<LeakyState>::create(memory.part(128, HEADER + BUCKET), KEY, secret).is_ok());
+    assert!(
+        Table::<LeakyState>::create(memory.part(128, HEADER + BUCKET), LEAKY, KEY, secret).is_ok()
+    );
 }
 
 /// Stock's own numbers for keys of up to 48 bytes, with what its slab pool has for one allocation.

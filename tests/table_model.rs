@@ -14,7 +14,7 @@ mod support;
 
 use std::collections::HashMap;
 
-use ngx_http_rl::limit::{Algorithm, Leaky, LeakyState, Millis, Verdict};
+use ngx_http_rl::limit::{Algorithm, Leaky, LeakyState, Now, Verdict};
 use ngx_http_rl::store::{Counter, Table};
 use proptest::prelude::*;
 use support::keys::{key, record, take_by};
@@ -41,11 +41,11 @@ impl Model {
     /// Whether a record may be gone: without loss at the present time or at an earlier one. Since
     /// the clock may have stepped back, the latest time so far counts.
     fn may_be_gone(&self, state: &LeakyState, latest: u64) -> bool {
-        self.rule.recovered(state, Millis(latest))
+        self.rule.recovered(state, Now::at_ms(latest))
     }
 
     fn take(&mut self, number: u64) -> bool {
-        let now = Millis(self.now);
+        let now = Now::at_ms(self.now);
         match self.rule.judge(self.states.get(&number), now, 1) {
             Verdict::Accept(admission) => {
                 self.states.insert(number, admission.next);

@@ -16,7 +16,7 @@ use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-use ngx_http_rl::limit::{Algorithm, Leaky, LeakyState, Millis, Verdict};
+use ngx_http_rl::limit::{Algorithm, Leaky, LeakyState, Now, Verdict};
 use ngx_http_rl::store::{Counter, KeyHash, Owner, Table, Untracked, Worth};
 use support::keys::{key, keys_in, record, take, RULE};
 use support::memory::Memory;
@@ -79,9 +79,9 @@ fn charge_slowly(
     key: KeyHash,
     between: impl FnOnce(),
 ) -> Result<bool, Untracked> {
-    table.update(key, &Worth::<Leaky>::new(&RULE, Millis(0)), |state| {
+    table.update(key, &Worth::<Leaky>::new(&RULE, Now::at_ms(0)), |state| {
         between();
-        match RULE.judge(state, Millis(0), 1) {
+        match RULE.judge(state, Now::at_ms(0), 1) {
             Verdict::Accept(admission) => (Some(admission.next), true),
             Verdict::Reject(_) => (None, false),
         }

@@ -12,20 +12,23 @@ mod support;
 use std::sync::atomic::Ordering::SeqCst;
 
 use ngx_http_rl::limit::{
-    Admission, Algorithm, LeakyState, Milli, Millis, Refusal, Standing, Verdict,
+    Admission, Algorithm, LeakyState, Now, Refusal, Scalar, Standing, Thousandths, Verdict,
 };
-use ngx_http_rl::store::{AttachError, Counter, KeyHash, Record, Secret, Table, Worth};
-use support::memory::{Memory, BUCKET, HEADER, KEY};
+use ngx_http_rl::store::{
+    AttachError, Counter, KeyHash, Kind, Record, ScalarRecord, Secret, Table, Worth,
+};
+use support::memory::{Memory, BUCKET, HEADER, KEY, LEAKY};
 
 /// A record of one word: when the key may come again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Due(u64);
 
-impl Record for Due {
+impl Scalar for Due {}
+
+impl ScalarRecord for Due {
     type Words = [u64; 1];
 
-    const WORDS: usize = 1;
-    const ALGORITHM: u64 = u64::MAX;
+    const LEN: usize = 1;
 
     fn to_words(self) -> [u64; 1] {
         [self.0]
@@ -36,6 +39,9 @@ impl Record for Due {
     }
 }
 
+/// What a table of [`Due`] holds.
+const KIND: Kind = Kind { algorithm: u64::MAX, words: 1 };
+
 /// One request, then none until [`GAP_MS`] later.
 struct OneByOne;
 
@@ -44,34 +50,36 @@ const GAP_MS: u64 = 1000;
 impl Algorithm for OneByOne {
     type State = Due;
 
-    fn judge(&self, state: Option<&Due>, now: Millis, cost: u32) -> Verdict<Due> {
+    fn judge(&self, state: Option<&Due>, now: Now, cost: u32) -> Verdict<Due> {
         match state {
             Some(due) if !self.recovered(due, now) => {
-                Verdict::Reject(Refusal { excess: 0, retry_after_ms: Some(due.0 - now.0) })
+                let retry_after_ms = Some(due.0 - now.ms);
+                Verdict::Reject(Refusal { excess: 0, retry_after_ms, moved: None })
             }
             _ => Verdict::Accept(self.charge(state, now, cost)),
         }
     }
 
-    fn charge(&self, _: Option<&Due>, now: Millis, _: u32) -> Admission<Due> {
-        Admission { next: Due(now.0.saturating_add(GAP_MS)), wait_ms: 0, excess: 0 }
+    fn charge(&self, _: Option<&Due>, now: Now, _: u32) -> Admission<Due> {
+        Admission { next: Due(now.ms.saturating_add(GAP_MS)), wait_ms: 0, excess: 0 }
     }
 
-    fn standing(&self, _: Option<&Due>, _: Millis) -> Standing {
+    fn standing(&self, _: Option<&Due>, _: Now) -> Standing {
         Standing { limit: 1, remaining: 0, reset_after_ms: 0 }
     }
 
-    fn recovered(&self, due: &Due, now: Millis) -> bool {
-        due.0 <= now.0
+    fn recovered(&self, due: &Due, now: Now) -> bool {
+        due.0 <= now.ms
     }
 
-    fn charged(&self, due: &Due, now: Millis) -> Milli {
-        due.0.saturating_sub(now.0)
+    fn charged(&self, due: &Due, now: Now) -> Thousandths {
+        due.0.saturating_sub(now.ms)
     }
 }
 
 fn create(memory: &Memory, secret: u64) -> Table<Due> {
-    Table::create(memory.region(), KEY, Secret::known([secret, !secret])).expect("memory does")
+    let secret = Secret::known([secret, !secret]);
+    Table::create(memory.region(), KIND, KEY, secret).expect("memory does")
 }
 
 fn key(table: &Table<Due>, number: u64) -> KeyHash {
@@ -79,7 +87,7 @@ fn key(table: &Table<Due>, number: u64) -> KeyHash {
 }
 
 fn put(table: &Table<Due>, key: KeyHash, due: Due) {
-    let worth = Worth::new(&OneByOne, Millis(0));
+    let worth = Worth::new(&OneByOne, Now::at_ms(0));
     table.update(key, &worth, |_| (Some(due), ())).expect("no lock is held");
 }
 
@@ -99,7 +107,8 @@ fn seven_records_of_one_word_fit_a_bucket() {
 fn slots_do_not_overlap() {
     let memory = Memory::for_buckets(2);
     let table =
-        Table::<Due>::create(memory.part(0, HEADER + BUCKET), KEY, Secret::known([1, 2])).unwrap();
+        Table::<Due>::create(memory.part(0, HEADER + BUCKET), KIND, KEY, Secret::known([1, 2]))
+            .unwrap();
     let due = |number: u64| Due(u64::MAX - number);
     for number in 0..7 {
         put(&table, key(&table, number), due(number));
@@ -115,9 +124,9 @@ fn slots_do_not_overlap() {
 fn a_table_of_other_records_is_refused() {
     let memory = Memory::for_buckets(3);
     create(&memory, 1);
-    let refused = Table::<LeakyState>::attach(memory.region(), KEY).err();
+    let refused = Table::<LeakyState>::attach(memory.region(), LEAKY, KEY).err();
     assert_eq!(refused, Some(AttachError::Header("algorithm")));
-    assert!(Table::<Due>::attach(memory.region(), KEY).is_ok());
+    assert!(Table::<Due>::attach(memory.region(), KIND, KEY).is_ok());
 }
 
 /// Seven slots leave more ways out than five: the design wants 95 % at 1 MiB.

@@ -2,15 +2,21 @@
 
 use std::fmt;
 
+use super::{AlgorithmName, Unusable};
+
 /// A directive that nginx must refuse to start with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ConfigError<'a> {
     /// An argument that the directive does not know.
     Parameter(&'a [u8]),
-    /// A rate that is no positive number of requests per second or minute.
+    /// A rate that is no positive number of requests in a period.
     Rate(&'a [u8]),
     /// A rate that the arithmetic cannot hold, with the largest number it can.
     RateTooHigh(&'a [u8], u64),
+    /// An algorithm that there is not.
+    Algorithm(&'a [u8]),
+    /// A rate with which the algorithm cannot compute.
+    Unusable(&'a [u8], AlgorithmName, Unusable),
     /// A burst that is no positive number.
     Burst(&'a [u8]),
     /// A burst that the arithmetic cannot hold, with the largest number it can.
@@ -34,6 +40,14 @@ impl fmt::Display for ConfigError<'_> {
             Self::Rate(value) => write!(f, "invalid rate \"{}\"", Text(value)),
             Self::RateTooHigh(value, most) => {
                 write!(f, "invalid rate \"{}\", at most {most} requests", Text(value))
+            }
+            Self::Algorithm(value) => {
+                write!(f, "invalid algorithm \"{}\", one of ", Text(value))?;
+                let names = AlgorithmName::ALL.map(AlgorithmName::name);
+                f.write_str(&names.join(", "))
+            }
+            Self::Unusable(value, algorithm, why) => {
+                write!(f, "invalid rate \"{}\": \"{algorithm}\" {why}", Text(value))
             }
             Self::Burst(value) => write!(f, "invalid burst value \"{}\"", Text(value)),
             Self::BurstTooHigh(value, most) => {

@@ -1,38 +1,52 @@
 //! `rl_req zone=name [burst=number] [nodelay | delay=number];`
 
+use std::fmt;
+
 use super::number::{parse_positive, NotPositive};
 use super::ConfigError;
-use crate::limit::Milli;
-
-/// One request in 1/1000.
-const REQUEST: Milli = 1000;
+use crate::limit::{Thousandths, REQUEST};
 
 /// The arguments of `rl_req`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LimitArgs<'a> {
     /// Name of the zone. May be empty: nginx finds no such zone then.
     pub zone: &'a [u8],
-    /// Requests that may be ahead of schedule.
-    pub burst: u64,
-    /// How many of them are not held back.
-    pub delay: Delay,
+    /// Requests that may be ahead of schedule, if written.
+    pub burst: Option<u64>,
+    /// How many of them are not held back, if written.
+    pub delay: Option<Delay>,
 }
 
 /// From which request on an admitted one is held back until it is on schedule.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Delay {
-    /// From the one after this many; 0 where nothing is written.
+    /// From the one after this many.
     After(u64),
     /// Never (`nodelay`).
     Never,
 }
 
 impl Delay {
-    /// The excess up to which a request is not held, in 1/1000 request.
-    pub fn milli(self) -> Milli {
+    /// How many requests may be ahead of schedule without being held.
+    pub fn requests(self) -> u64 {
         match self {
-            Self::After(requests) => requests.saturating_mul(REQUEST),
-            Self::Never => Milli::MAX,
+            Self::After(requests) => requests,
+            Self::Never => u64::MAX,
+        }
+    }
+
+    /// The same in 1/1000 request.
+    pub fn thousandths(self) -> Thousandths {
+        self.requests().saturating_mul(REQUEST)
+    }
+}
+
+/// As it can be written in a configuration.
+impl fmt::Display for Delay {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::After(requests) => write!(f, "delay={requests}"),
+            Self::Never => f.write_str("nodelay"),
         }
     }
 }
@@ -55,28 +69,23 @@ impl<'a> LimitArgs<'a> {
         arguments: impl IntoIterator<Item = &'a [u8]>,
     ) -> Result<Self, ConfigError<'a>> {
         let mut zone = None;
-        let mut burst = 0;
-        let mut delay = Delay::After(0);
+        let mut burst = None;
+        let mut delay = None;
         for argument in arguments {
             if let Some(name) = argument.strip_prefix(b"zone=") {
                 zone = Some(name);
             } else if let Some(value) = argument.strip_prefix(b"burst=") {
-                burst = parse_burst(argument, value)?;
+                burst = Some(parse_burst(argument, value)?);
             } else if let Some(value) = argument.strip_prefix(b"delay=") {
-                delay = parse_delay(argument, value)?;
+                delay = Some(parse_delay(argument, value)?);
             } else if argument == b"nodelay" {
-                delay = Delay::Never;
+                delay = Some(Delay::Never);
             } else {
                 return Err(ConfigError::Parameter(argument));
             }
         }
         let zone = zone.ok_or(ConfigError::NoZone(directive))?;
         Ok(Self { zone, burst, delay })
-    }
-
-    /// The burst in 1/1000 request.
-    pub fn burst_milli(&self) -> Milli {
-        self.burst.saturating_mul(REQUEST)
     }
 }
 
@@ -107,11 +116,14 @@ mod tests {
 
     #[test]
     fn the_later_of_nodelay_and_delay_counts() {
-        let limit = |delay| Ok(LimitArgs { zone: b"z", burst: 5, delay });
-        assert_eq!(parse(&["zone=z", "burst=5"]), limit(Delay::After(0)));
-        assert_eq!(parse(&["burst=5", "nodelay", "zone=z"]), limit(Delay::Never));
-        assert_eq!(parse(&["zone=z", "burst=5", "delay=3", "nodelay"]), limit(Delay::Never));
-        assert_eq!(parse(&["zone=z", "burst=5", "nodelay", "delay=3"]), limit(Delay::After(3)));
+        let limit = |delay| Ok(LimitArgs { zone: b"z", burst: Some(5), delay });
+        assert_eq!(parse(&["zone=z", "burst=5"]), limit(None));
+        assert_eq!(parse(&["burst=5", "nodelay", "zone=z"]), limit(Some(Delay::Never)));
+        assert_eq!(parse(&["zone=z", "burst=5", "delay=3", "nodelay"]), limit(Some(Delay::Never)));
+        assert_eq!(
+            parse(&["zone=z", "burst=5", "nodelay", "delay=3"]),
+            limit(Some(Delay::After(3)))
+        );
     }
 
     #[test]

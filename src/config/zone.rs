@@ -1,7 +1,7 @@
-//! `rl_zone key zone=name:size [rate=rate];`
+//! `rl_zone key zone=name:size [rate=rate] [algorithm=name];`
 
 use super::number::parse_size;
-use super::{ConfigError, Rate};
+use super::{AlgorithmName, ConfigError, Rate, ZoneRule};
 
 /// The arguments of `rl_zone` behind the key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -10,8 +10,8 @@ pub struct ZoneArgs<'a> {
     pub name: &'a [u8],
     /// Size of the shared memory in bytes, at least eight pages.
     pub size: u64,
-    /// The zone's rate.
-    pub rate: Rate,
+    /// The zone's algorithm and rate.
+    pub rule: ZoneRule,
 }
 
 impl<'a> ZoneArgs<'a> {
@@ -29,20 +29,25 @@ impl<'a> ZoneArgs<'a> {
         page_size: u64,
     ) -> Result<Self, ConfigError<'a>> {
         let mut zone = None;
-        let mut rate = Rate::DEFAULT;
+        let mut rate = (&b"rate=1r/s"[..], Rate::DEFAULT);
+        let mut algorithm = AlgorithmName::default();
         for argument in arguments {
             if let Some(value) = argument.strip_prefix(b"zone=") {
                 zone = Some(parse_name_and_size(argument, value, page_size)?);
             } else if argument.starts_with(b"rate=") {
-                rate = Rate::parse(argument)?;
+                rate = (argument, Rate::parse(argument)?);
+            } else if let Some(name) = argument.strip_prefix(b"algorithm=") {
+                algorithm = AlgorithmName::of(name).ok_or(ConfigError::Algorithm(argument))?;
             } else {
                 return Err(ConfigError::Parameter(argument));
             }
         }
-        match zone {
-            Some((name, size)) if !name.is_empty() => Ok(Self { name, size, rate }),
-            _ => Err(ConfigError::NoZone(directive)),
-        }
+        let (name, size) =
+            zone.filter(|(name, _)| !name.is_empty()).ok_or(ConfigError::NoZone(directive))?;
+        let (argument, rate) = rate;
+        let rule = ZoneRule::new(algorithm, rate)
+            .map_err(|why| ConfigError::Unusable(argument, algorithm, why))?;
+        Ok(Self { name, size, rule })
     }
 }
 
@@ -73,11 +78,14 @@ mod tests {
 
     #[test]
     fn order_is_free_and_the_last_counts() {
-        let zone = ZoneArgs { name: b"z", size: 1 << 20, rate: Rate::parse(b"5r/s").unwrap() };
+        let rule = |rate: &'static [u8]| {
+            ZoneRule::new(AlgorithmName::Leaky, Rate::parse(rate).unwrap()).unwrap()
+        };
+        let zone = ZoneArgs { name: b"z", size: 1 << 20, rule: rule(b"5r/s") };
         assert_eq!(parse(&["zone=z:1m", "rate=5r/s"]), Ok(zone));
         assert_eq!(parse(&["rate=5r/s", "zone=z:1m"]), Ok(zone));
         assert_eq!(parse(&["rate=9r/s", "zone=y:2m", "zone=z:1m", "rate=5r/s"]), Ok(zone));
-        assert_eq!(parse(&["zone=z:1m"]), Ok(ZoneArgs { rate: Rate::DEFAULT, ..zone }));
+        assert_eq!(parse(&["zone=z:1m"]), Ok(ZoneArgs { rule: rule(b"1r/s"), ..zone }));
     }
 
     #[test]
@@ -92,6 +100,36 @@ mod tests {
             (&["zone=z:32767"], "zone \"zone=z:32767\" is too small"),
             (&["zone=z:1m", "rate=0"], "invalid rate \"rate=0\""),
             (&["zone=z:1m", "rete=1"], "invalid parameter \"rete=1\""),
+            (
+                &["zone=z:1m", "algorithm=fifo"],
+                "invalid algorithm \"algorithm=fifo\", one of leaky, gcra, token_bucket, \
+                 leaky_queue, fixed_window, anchored_window, sliding_window, sliding_log",
+            ),
+            (
+                &["zone=z:1m", "rate=1r/h"],
+                "invalid rate \"rate=1r/h\": \"leaky\" computes in 1/1000 request a second, of \
+                 which this is less than one; use \"algorithm=gcra\"",
+            ),
+            (
+                &["zone=z:1m", "rate=10000001r/s", "algorithm=leaky_queue"],
+                "invalid rate \"rate=10000001r/s\": \"leaky_queue\" takes at most 10000000 \
+                 requests a second",
+            ),
+            (
+                &["zone=z:1m", "algorithm=sliding_log", "rate=2097153r/m"],
+                "invalid rate \"rate=2097153r/m\": \"sliding_log\" takes at most 2097152 \
+                 requests in a window",
+            ),
+            (
+                &["zone=z:1m", "algorithm=swc", "rate=4294967296r/w"],
+                "invalid rate \"rate=4294967296r/w\": \"sliding_window\" takes at most \
+                 4294967295 requests in a window",
+            ),
+            (
+                &["zone=z:1m", "algorithm=token_bucket", "rate=1r/200y"],
+                "invalid rate \"rate=1r/200y\": \"token_bucket\" takes at least one request in \
+                 146 years",
+            ),
         ] {
             assert_eq!(parse(arguments), Err(message.to_string()), "{arguments:?}");
         }

@@ -1,7 +1,7 @@
 //! One limit as the engine sees it: a rule applied to a table.
 
-use crate::limit::{Admission, Algorithm, Milli, Millis, Verdict};
-use crate::store::{Counter, KeyHash, Record, Table, Worth};
+use crate::limit::{Admission, Algorithm, Now, Refusal, Thousandths, Verdict};
+use crate::store::{Counter, KeyHash, Record, Table, Untracked, Worth};
 
 /// A limit whose keys can be judged and charged.
 ///
@@ -9,13 +9,13 @@ use crate::store::{Counter, KeyHash, Record, Table, Worth};
 /// table counts that.
 pub trait Meter {
     /// Judges one request. Changes nothing and makes no record.
-    fn judge(&self, key: KeyHash, now: Millis) -> Judgement;
+    fn judge(&self, key: KeyHash, now: Now) -> Judgement;
 
     /// Judges one request and, if it is accepted, charges it under the same lock.
-    fn take(&self, key: KeyHash, now: Millis) -> Judgement;
+    fn take(&self, key: KeyHash, now: Now) -> Judgement;
 
     /// Charges one request that has been judged before.
-    fn charge(&self, key: KeyHash, now: Millis) -> Hold;
+    fn charge(&self, key: KeyHash, now: Now) -> Hold;
 
     /// Counts one event of this limit's zone.
     fn count(&self, counter: Counter);
@@ -29,7 +29,7 @@ pub enum Judgement {
     /// Above the limit.
     Reject {
         /// Requests ahead of schedule, had this one been admitted, in 1/1000.
-        excess: Milli,
+        excess: Thousandths,
     },
 }
 
@@ -39,7 +39,12 @@ pub struct Hold {
     /// Wait in milliseconds.
     pub wait_ms: u64,
     /// Requests ahead of schedule, this one included, in 1/1000.
-    pub excess: Milli,
+    pub excess: Thousandths,
+}
+
+impl Judgement {
+    /// The verdict on a key whose record cannot be reached.
+    pub const UNTRACKED: Self = Self::Accept(Hold { wait_ms: 0, excess: 0 });
 }
 
 impl Hold {
@@ -62,39 +67,60 @@ where
 /// What one request costs.
 const COST: u32 = 1;
 
-impl<A: Algorithm> Meter for Metered<'_, A>
+impl<A: Algorithm> Metered<'_, A>
 where
     A::State: Record,
 {
-    fn judge(&self, key: KeyHash, now: Millis) -> Judgement {
-        self.table
-            .look(key, |state| match self.rule.judge(state, now, COST) {
-                Verdict::Accept(admission) => Judgement::Accept(Hold::of(&admission)),
-                Verdict::Reject(refusal) => Judgement::Reject { excess: refusal.excess },
-            })
-            .unwrap_or(Judgement::Accept(Hold::default()))
-    }
-
-    fn take(&self, key: KeyHash, now: Millis) -> Judgement {
+    /// Judges under the lock and stores what the verdict says. `charges` says whether an admission
+    /// is to be stored.
+    fn judge_and_store(&self, key: KeyHash, now: Now, charges: bool) -> Judgement {
         self.table
             .update(key, &Worth::new(&self.rule, now), |state| {
                 match self.rule.judge(state, now, COST) {
                     Verdict::Accept(admission) => {
-                        (Some(admission.next), Judgement::Accept(Hold::of(&admission)))
+                        let hold = Hold::of(&admission);
+                        (charges.then_some(admission.next), Judgement::Accept(hold))
                     }
                     Verdict::Reject(refusal) => {
-                        (None, Judgement::Reject { excess: refusal.excess })
+                        (refusal.moved, Judgement::Reject { excess: refusal.excess })
                     }
                 }
             })
-            .unwrap_or(Judgement::Accept(Hold::default()))
+            .unwrap_or(Judgement::UNTRACKED)
+    }
+}
+
+impl<A: Algorithm> Meter for Metered<'_, A>
+where
+    A::State: Record,
+{
+    fn judge(&self, key: KeyHash, now: Now) -> Judgement {
+        let judged = self.table.look(key, |state| match self.rule.judge(state, now, COST) {
+            Verdict::Accept(admission) => Some(Judgement::Accept(Hold::of(&admission))),
+            Verdict::Reject(Refusal { moved: None, excess, .. }) => {
+                Some(Judgement::Reject { excess })
+            }
+            Verdict::Reject(Refusal { moved: Some(_), .. }) => None,
+        });
+        match judged {
+            Ok(Some(judgement)) => judgement,
+            // The record has to be written although nothing is charged. Rare: the clock has been
+            // stepped back.
+            Ok(None) => self.judge_and_store(key, now, false),
+            Err(Untracked) => Judgement::UNTRACKED,
+        }
     }
 
-    fn charge(&self, key: KeyHash, now: Millis) -> Hold {
+    fn take(&self, key: KeyHash, now: Now) -> Judgement {
+        self.judge_and_store(key, now, true)
+    }
+
+    fn charge(&self, key: KeyHash, now: Now) -> Hold {
         self.table
             .update(key, &Worth::new(&self.rule, now), |state| {
                 let admission = self.rule.charge(state, now, COST);
-                (Some(admission.next), Hold::of(&admission))
+                let hold = Hold::of(&admission);
+                (Some(admission.next), hold)
             })
             .unwrap_or_default()
     }

@@ -6,11 +6,13 @@
 //! are charged in reverse order without being asked again, and the request waits for the longest
 //! of the waits. On a tie the later limit keeps it.
 
+mod any;
 mod meter;
 
+pub use any::{AnyMeter, AnyTable};
 pub use meter::{Hold, Judgement, Meter, Metered};
 
-use crate::limit::{Milli, Millis};
+use crate::limit::{Now, Thousandths};
 use crate::store::{Counter, KeyHash};
 
 /// What becomes of a request.
@@ -27,14 +29,14 @@ pub enum Outcome {
         /// How long to hold the request, in milliseconds. Not 0.
         wait_ms: u64,
         /// Excess of that limit, in 1/1000 request.
-        excess: Milli,
+        excess: Thousandths,
     },
     /// Refused.
     Reject {
         /// Position of the limit that refuses.
         limit: usize,
         /// Excess of that limit, in 1/1000 request.
-        excess: Milli,
+        excess: Thousandths,
     },
 }
 
@@ -58,7 +60,7 @@ pub enum Mode {
 pub fn decide<M: Meter, E>(
     limits: &[M],
     mode: Mode,
-    now: Millis,
+    now: Now,
     mut key: impl FnMut(&M) -> Result<Option<KeyHash>, E>,
 ) -> Result<Outcome, E> {
     let mut request = Request { limits, mode, now, key: &mut key };
@@ -76,14 +78,14 @@ pub fn decide<M: Meter, E>(
 struct Request<'a, M, K> {
     limits: &'a [M],
     mode: Mode,
-    now: Millis,
+    now: Now,
     key: &'a mut K,
 }
 
 /// What a limit and all later ones say.
 enum Walk {
     /// One of them refuses; none has been charged.
-    Refused { limit: usize, excess: Milli },
+    Refused { limit: usize, excess: Thousandths },
     /// None of them applies.
     Unlimited,
     /// All that apply agree and have been charged.
@@ -94,7 +96,7 @@ enum Walk {
 struct Longest {
     limit: usize,
     wait_ms: u64,
-    excess: Milli,
+    excess: Thousandths,
 }
 
 impl<M: Meter, E, K: FnMut(&M) -> Result<Option<KeyHash>, E>> Request<'_, M, K> {
@@ -125,7 +127,7 @@ impl<M: Meter, E, K: FnMut(&M) -> Result<Option<KeyHash>, E>> Request<'_, M, K> 
         Ok(self.admit(n, limit, hold, later))
     }
 
-    fn refuse(&self, n: usize, limit: &M, excess: Milli) -> Walk {
+    fn refuse(&self, n: usize, limit: &M, excess: Thousandths) -> Walk {
         limit.count(match self.mode {
             Mode::Enforce => Counter::Rejected,
             Mode::DryRun => Counter::RejectedDryRun,
@@ -169,17 +171,17 @@ mod tests {
     }
 
     impl Meter for Scripted<'_> {
-        fn judge(&self, _: KeyHash, _: Millis) -> Judgement {
+        fn judge(&self, _: KeyHash, _: Now) -> Judgement {
             self.note("judge");
             self.says
         }
 
-        fn take(&self, _: KeyHash, _: Millis) -> Judgement {
+        fn take(&self, _: KeyHash, _: Now) -> Judgement {
             self.note("take");
             self.says
         }
 
-        fn charge(&self, _: KeyHash, _: Millis) -> Hold {
+        fn charge(&self, _: KeyHash, _: Now) -> Hold {
             self.note("charge");
             match self.says {
                 Judgement::Accept(hold) => hold,
@@ -209,7 +211,7 @@ mod tests {
             })
             .collect();
         let key = KeyHash::of(Secret::known([1, 2]), b"key");
-        let outcome = decide(&limits, mode, Millis(0), |limit: &Scripted<'_>| {
+        let outcome = decide(&limits, mode, Now::at_ms(0), |limit: &Scripted<'_>| {
             let n = limits.iter().position(|other| other.name == limit.name).unwrap();
             Ok::<_, ()>(says[n].map(|_| key))
         });

@@ -3,8 +3,8 @@
 
 use super::error::LabError;
 use super::limits::LimitSpec;
-use crate::config::Delay;
-use crate::limit::{Algorithm, Leaky, Millis, Verdict};
+use crate::config::{AlgorithmName, ZoneRule};
+use crate::limit::{Algorithm, Now, Rule, State, Verdict};
 
 /// What one limit says of one request. Times in milliseconds of the log's clock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -47,7 +47,16 @@ pub enum Family {
 }
 
 /// The algorithms that a limit can name.
-pub const ALGORITHMS: &[(&str, Family)] = &[("leaky", Family::Rate)];
+pub const ALGORITHMS: &[(&str, Family)] = &[
+    ("leaky", Family::Rate),
+    ("gcra", Family::Rate),
+    ("token_bucket", Family::Rate),
+    ("leaky_queue", Family::Queue),
+    ("fixed_window", Family::Window),
+    ("anchored_window", Family::Window),
+    ("sliding_window", Family::Window),
+    ("sliding_log", Family::Window),
+];
 
 /// The limiter that a limit asks for.
 ///
@@ -55,23 +64,36 @@ pub const ALGORITHMS: &[(&str, Family)] = &[("leaky", Family::Rate)];
 ///
 /// An algorithm that does not exist, or a parameter that it cannot use.
 pub fn limiter_of(spec: &LimitSpec) -> Result<Box<dyn Limiter>, LabError> {
-    match spec.algorithm.as_str() {
-        "leaky" => Ok(Box::new(Held::new(Leaky {
-            rate: spec.rate.milli_per_second(),
-            burst: spec.burst.unwrap_or(0).saturating_mul(1000),
-            delay: spec.delay.map_or(0, Delay::milli),
-        }))),
-        unknown => Err(LabError::Usage(format!(
-            "--limit \"{spec}\": unknown algorithm \"{unknown}\", known are: {}",
-            ALGORITHMS.iter().map(|(name, _)| *name).collect::<Vec<_>>().join(", ")
-        ))),
-    }
+    let usage = |why: String| LabError::Usage(format!("--limit \"{spec}\": {why}"));
+    let name = spec.algorithm.as_str();
+    let algorithm = AlgorithmName::of(name.as_bytes()).ok_or_else(|| {
+        let known = AlgorithmName::ALL.map(AlgorithmName::name).join(", ");
+        usage(format!("unknown algorithm \"{name}\", known are: {known}"))
+    })?;
+    let zone = ZoneRule::new(algorithm, spec.rate).map_err(|why| {
+        usage(format!("\"rate={}\" is none for \"{algorithm}\", which {why}", spec.rate_text))
+    })?;
+    let largest_burst = spec.burst.unwrap_or(0);
+    let rule =
+        zone.rule(spec.burst, spec.delay, largest_burst).map_err(|why| usage(why.to_string()))?;
+    Ok(match rule {
+        Rule::Leaky(rule) => Box::new(Held::new(rule)),
+        Rule::Gcra(rule) => Box::new(Held::new(rule)),
+        Rule::LeakyQueue(rule) => Box::new(Held::new(rule)),
+        Rule::FixedWindow(rule) => Box::new(Held::new(rule)),
+        Rule::AnchoredWindow(rule) => Box::new(Held::new(rule)),
+        Rule::SlidingWindow(rule) => Box::new(Held::new(rule)),
+        Rule::SlidingLog(rule) => Box::new(Held::new(rule)),
+    })
 }
+
+/// What an algorithm keeps for a key, here.
+type Owned<A> = <<A as Algorithm>::State as State>::Owned;
 
 /// An algorithm with the states of its keys, by key number.
 struct Held<A: Algorithm> {
     rule: A,
-    states: Vec<Option<A::State>>,
+    states: Vec<Option<Owned<A>>>,
 }
 
 impl<A: Algorithm> Held<A> {
@@ -83,15 +105,22 @@ impl<A: Algorithm> Held<A> {
 impl<A: Algorithm> Limiter for Held<A> {
     fn decide(&mut self, key: usize, now_ms: u64) -> Decision {
         if key >= self.states.len() {
-            self.states.resize(key.saturating_add(1), None);
+            self.states.resize_with(key.saturating_add(1), || None);
         }
         let Some(state) = self.states.get_mut(key) else {
             return Decision::Refuse;
         };
-        match self.rule.judge(state.as_ref(), Millis(now_ms), 1) {
-            Verdict::Reject(_) => Decision::Refuse,
+        let view = state.as_ref().map(A::State::view);
+        match self.rule.judge(view.as_ref(), Now::at_ms(now_ms), 1) {
+            Verdict::Reject(refusal) => {
+                // A window that a clock has left behind; a log's clock never goes back.
+                if let Some(moved) = refusal.moved {
+                    A::State::store(state, moved);
+                }
+                Decision::Refuse
+            }
             Verdict::Accept(admission) => {
-                *state = Some(admission.next);
+                A::State::store(state, admission.next);
                 match admission.wait_ms {
                     0 => Decision::Pass,
                     wait_ms => Decision::Delay { wait_ms },
@@ -102,7 +131,7 @@ impl<A: Algorithm> Limiter for Held<A> {
 
     fn recovered(&self, key: usize, now_ms: u64) -> bool {
         match self.states.get(key) {
-            Some(Some(state)) => self.rule.recovered(state, Millis(now_ms)),
+            Some(Some(state)) => self.rule.recovered(&A::State::view(state), Now::at_ms(now_ms)),
             _ => true,
         }
     }
@@ -136,9 +165,15 @@ mod tests {
     }
 
     #[test]
-    fn every_listed_algorithm_can_be_made() {
-        for (name, _) in ALGORITHMS {
-            let _ = limiter(&format!("{name} rate=1r/s"));
+    fn every_algorithm_is_listed_and_can_be_made() {
+        let names: Vec<_> = ALGORITHMS.iter().map(|(name, _)| *name).collect();
+        assert_eq!(names, AlgorithmName::ALL.map(AlgorithmName::name));
+        for (name, family) in ALGORITHMS {
+            let mut limit = limiter(&format!("{name} rate=2r/s"));
+            assert_eq!(limit.decide(0, 1_700_000_000_000), Decision::Pass, "{name}");
+            assert!(limit.recovered(0, 1_700_000_002_000), "{name}");
+            let has_quota = AlgorithmName::of(name.as_bytes()).unwrap().has_quota();
+            assert_eq!(has_quota, *family == Family::Window, "{name}");
         }
     }
 
@@ -146,6 +181,14 @@ mod tests {
     fn an_unknown_algorithm_is_named() {
         let spec = LimitSpec::parse("leeky rate=1r/s").unwrap();
         let error = limiter_of(&spec).err().unwrap().to_string();
-        assert!(error.contains("unknown algorithm \"leeky\", known are: leaky"), "{error}");
+        assert!(error.contains("unknown algorithm \"leeky\", known are: leaky, gcra"), "{error}");
+        for (text, why) in [
+            ("sliding_log rate=1r/s burst=1", "\"burst=1\" means nothing to \"sliding_log\""),
+            ("leaky_queue rate=1r/s nodelay", "\"nodelay\" means nothing to \"leaky_queue\""),
+            ("leaky rate=1r/d", "\"rate=1r/d\" is none for \"leaky\""),
+        ] {
+            let error = limiter_of(&LimitSpec::parse(text).unwrap()).err().unwrap().to_string();
+            assert!(error.contains(why), "{error}");
+        }
     }
 }

@@ -58,8 +58,8 @@ impl LimitSpec {
             algorithm,
             rate,
             rate_text: rate_argument.trim_start_matches("rate=").to_string(),
-            burst: Some(limit.burst).filter(|burst| *burst > 0),
-            delay: Some(limit.delay).filter(|delay| *delay != Delay::After(0)),
+            burst: limit.burst,
+            delay: limit.delay,
         })
     }
 }

@@ -11,10 +11,7 @@
 //!
 //! Where stock's machine words would wrap, this code saturates.
 
-use super::{Admission, Algorithm, Milli, Millis, Refusal, Standing, Verdict};
-
-/// One request in the unit of excess.
-const REQUEST: Milli = 1000;
+use super::{Admission, Algorithm, Now, Refusal, Scalar, Standing, Thousandths, Verdict, REQUEST};
 
 /// A stored time further ahead than this is taken for a clock that has been reset, in ms.
 const CLOCK_RESET_MS: i64 = 60_000;
@@ -23,27 +20,27 @@ const CLOCK_RESET_MS: i64 = 60_000;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Leaky {
     /// Leak in 1/1000 request a second. At least 1.
-    pub rate: Milli,
+    pub rate: Thousandths,
     /// Excess above which a request is refused, in 1/1000 request.
-    pub burst: Milli,
+    pub burst: Thousandths,
     /// Excess up to which a request is not held, in 1/1000 request.
-    pub delay: Milli,
+    pub delay: Thousandths,
 }
 
 /// What `leaky` keeps for a key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub struct LeakyState {
-    /// When `excess` was computed.
-    pub last: Millis,
+    /// When `excess` was computed, in milliseconds.
+    pub last: u64,
     /// Requests ahead of schedule at `last`, in 1/1000.
-    pub excess: Milli,
+    pub excess: Thousandths,
 }
 
 impl Leaky {
     /// The excess of a key if a request worth `cost` is charged now.
     ///
     /// A new key is charged for all but one request of the cost.
-    fn excess_with(&self, state: Option<&LeakyState>, now: Millis, cost: u32) -> Milli {
+    fn excess_with(&self, state: Option<&LeakyState>, now: Now, cost: u32) -> Thousandths {
         let charge = REQUEST.saturating_mul(u64::from(cost));
         match state {
             None => charge.saturating_sub(REQUEST),
@@ -54,22 +51,22 @@ impl Leaky {
     }
 
     /// What has leaked since the state was stored, in 1/1000 request, rounded down.
-    fn leak(&self, state: &LeakyState, now: Millis) -> Milli {
-        self.rate.saturating_mul(elapsed_ms(state.last, now)) / 1000
+    fn leak(&self, state: &LeakyState, now: Now) -> Thousandths {
+        self.rate.saturating_mul(elapsed_ms(state.last, now.ms)) / 1000
     }
 
     /// The state and wait that follow from an excess.
     fn admit(
         &self,
         state: Option<&LeakyState>,
-        now: Millis,
-        excess: Milli,
+        now: Now,
+        excess: Thousandths,
     ) -> Admission<LeakyState> {
         // Stock leaves `last` alone if no time has passed, also where the clock has stepped back:
         // the time until then has leaked already.
         let last = match state {
-            Some(state) if elapsed_ms(state.last, now) == 0 => state.last,
-            _ => now,
+            Some(state) if elapsed_ms(state.last, now.ms) == 0 => state.last,
+            _ => now.ms,
         };
         let wait_ms = self.drain_ms(excess.saturating_sub(self.delay));
         Admission { next: LeakyState { last, excess }, wait_ms, excess }
@@ -77,21 +74,23 @@ impl Leaky {
 
     /// How long `excess` takes to leak away, in milliseconds rounded down, as stock computes a
     /// delay.
-    fn drain_ms(&self, excess: Milli) -> u64 {
+    pub(super) fn drain_ms(&self, excess: Thousandths) -> u64 {
         excess.saturating_mul(1000).checked_div(self.rate).unwrap_or(0)
     }
 
     /// How long after `now` at least `excess` has leaked from a state, in milliseconds.
-    fn leak_wait_ms(&self, state: &LeakyState, now: Millis, excess: Milli) -> u64 {
+    fn leak_wait_ms(&self, state: &LeakyState, now: Now, excess: Thousandths) -> u64 {
         let needed_ms = excess.saturating_mul(1000).div_ceil(self.rate.max(1));
-        state.last.0.saturating_add(needed_ms).saturating_sub(now.0)
+        state.last.saturating_add(needed_ms).saturating_sub(now.ms)
     }
 }
+
+impl Scalar for LeakyState {}
 
 impl Algorithm for Leaky {
     type State = LeakyState;
 
-    fn judge(&self, state: Option<&LeakyState>, now: Millis, cost: u32) -> Verdict<LeakyState> {
+    fn judge(&self, state: Option<&LeakyState>, now: Now, cost: u32) -> Verdict<LeakyState> {
         let excess = self.excess_with(state, now, cost);
         if excess <= self.burst {
             return Verdict::Accept(self.admit(state, now, excess));
@@ -104,14 +103,14 @@ impl Algorithm for Leaky {
                 self.leak_wait_ms(state, now, surplus)
             })
         });
-        Verdict::Reject(Refusal { excess, retry_after_ms })
+        Verdict::Reject(Refusal { excess, retry_after_ms, moved: None })
     }
 
-    fn charge(&self, state: Option<&LeakyState>, now: Millis, cost: u32) -> Admission<LeakyState> {
+    fn charge(&self, state: Option<&LeakyState>, now: Now, cost: u32) -> Admission<LeakyState> {
         self.admit(state, now, self.excess_with(state, now, cost))
     }
 
-    fn standing(&self, state: Option<&LeakyState>, now: Millis) -> Standing {
+    fn standing(&self, state: Option<&LeakyState>, now: Now) -> Standing {
         let limit = self.burst / REQUEST + 1;
         let Some(state) = state else {
             return Standing { limit, remaining: limit, reset_after_ms: 0 };
@@ -126,19 +125,19 @@ impl Algorithm for Leaky {
         Standing { limit, remaining, reset_after_ms: self.leak_wait_ms(state, now, full) }
     }
 
-    fn recovered(&self, state: &LeakyState, now: Millis) -> bool {
+    fn recovered(&self, state: &LeakyState, now: Now) -> bool {
         self.leak(state, now) >= state.excess.saturating_add(REQUEST)
     }
 
-    fn charged(&self, state: &LeakyState, now: Millis) -> Milli {
+    fn charged(&self, state: &LeakyState, now: Now) -> Thousandths {
         state.excess.saturating_add(REQUEST).saturating_sub(self.leak(state, now))
     }
 }
 
 /// Milliseconds that leak between two instants, by stock's rule for clocks that disagree.
-fn elapsed_ms(last: Millis, now: Millis) -> u64 {
+fn elapsed_ms(last: u64, now: u64) -> u64 {
     // As in C: the difference of two unsigned words, read as signed.
-    let elapsed = now.0.wrapping_sub(last.0).cast_signed();
+    let elapsed = now.wrapping_sub(last).cast_signed();
     if elapsed < -CLOCK_RESET_MS {
         1
     } else {
@@ -177,7 +176,7 @@ mod tests {
         for (name, trace) in traces {
             let mut state = None;
             for (n, (at, expected)) in trace.iter().enumerate() {
-                let wait = match RULE.judge(state.as_ref(), Millis(at + 100_000), 1) {
+                let wait = match RULE.judge(state.as_ref(), Now::at_ms(at + 100_000), 1) {
                     Verdict::Accept(admission) => {
                         state = Some(admission.next);
                         Some(admission.wait_ms)
@@ -193,13 +192,13 @@ mod tests {
     fn retry_after_is_the_least_wait() {
         for rate in [16, 1000, 3333, 10_000] {
             let rule = Leaky { rate, ..RULE };
-            let state = LeakyState { last: Millis(100_000), excess: 1700 };
-            let Verdict::Reject(refusal) = rule.judge(Some(&state), Millis(100_001), 1) else {
+            let state = LeakyState { last: 100_000, excess: 1700 };
+            let Verdict::Reject(refusal) = rule.judge(Some(&state), Now::at_ms(100_001), 1) else {
                 panic!("{rate}: not refused");
             };
             let retry_after_ms = refusal.retry_after_ms.unwrap();
             let passes = |after: u64| {
-                let now = Millis(100_001 + after);
+                let now = Now::at_ms(100_001 + after);
                 matches!(rule.judge(Some(&state), now, 1), Verdict::Accept(_))
             };
             assert!(passes(retry_after_ms), "{rate}");
@@ -209,12 +208,12 @@ mod tests {
 
     #[test]
     fn a_recovered_record_is_as_good_as_none() {
-        let state = LeakyState { last: Millis(0), excess: 1500 };
-        assert!(!RULE.recovered(&state, Millis(249)));
-        assert_eq!(RULE.charged(&state, Millis(249)), 10);
-        assert!(RULE.recovered(&state, Millis(250)));
-        assert_eq!(RULE.charged(&state, Millis(250)), 0);
-        let now = Millis(250);
+        let state = LeakyState { last: 0, excess: 1500 };
+        assert!(!RULE.recovered(&state, Now::at_ms(249)));
+        assert_eq!(RULE.charged(&state, Now::at_ms(249)), 10);
+        assert!(RULE.recovered(&state, Now::at_ms(250)));
+        assert_eq!(RULE.charged(&state, Now::at_ms(250)), 0);
+        let now = Now::at_ms(250);
         assert_eq!(RULE.judge(Some(&state), now, 1), RULE.judge(None, now, 1));
         assert_eq!(RULE.standing(Some(&state), now), RULE.standing(None, now));
     }
@@ -223,9 +222,9 @@ mod tests {
     fn no_bit_pattern_panics() {
         for last in [0, 1, u64::MAX, 1 << 63] {
             for excess in [0, 999, u64::MAX, 1 << 63] {
-                let state = LeakyState { last: Millis(last), excess };
+                let state = LeakyState { last, excess };
                 for now in [0, 1, u64::MAX, 1 << 63] {
-                    let (state, now) = (Some(&state), Millis(now));
+                    let (state, now) = (Some(&state), Now::at_ms(now));
                     let admission = RULE.charge(state, now, u32::MAX);
                     assert_eq!(admission.next.excess, admission.excess);
                     let standing = RULE.standing(state, now);

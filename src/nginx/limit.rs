@@ -2,7 +2,7 @@
 
 use super::zone::ZoneRef;
 use crate::engine::{Hold, Judgement, Meter, Metered};
-use crate::limit::{Leaky, Milli, Millis};
+use crate::limit::{Leaky, Now, Thousandths};
 use crate::store::{Counter, KeyHash};
 
 /// One `rl_req`.
@@ -11,9 +11,9 @@ pub struct Limit {
     /// The zone it names, which may be declared further down the file.
     pub zone: ZoneRef,
     /// Excess above which a request is refused, in 1/1000 request.
-    pub burst: Milli,
+    pub burst: Thousandths,
     /// Excess up to which a request is not held, in 1/1000 request.
-    pub delay: Milli,
+    pub delay: Thousandths,
 }
 
 impl Limit {
@@ -27,15 +27,15 @@ impl Limit {
 /// Once nginx runs, every zone is declared and has a table: the configuration has been refused
 /// otherwise. A request that met one without would pass.
 impl Meter for Limit {
-    fn judge(&self, key: KeyHash, now: Millis) -> Judgement {
-        self.metered().map_or(Judgement::Accept(Hold::default()), |limit| limit.judge(key, now))
+    fn judge(&self, key: KeyHash, now: Now) -> Judgement {
+        self.metered().map_or(Judgement::UNTRACKED, |limit| limit.judge(key, now))
     }
 
-    fn take(&self, key: KeyHash, now: Millis) -> Judgement {
-        self.metered().map_or(Judgement::Accept(Hold::default()), |limit| limit.take(key, now))
+    fn take(&self, key: KeyHash, now: Now) -> Judgement {
+        self.metered().map_or(Judgement::UNTRACKED, |limit| limit.take(key, now))
     }
 
-    fn charge(&self, key: KeyHash, now: Millis) -> Hold {
+    fn charge(&self, key: KeyHash, now: Now) -> Hold {
         self.metered().map_or_else(Hold::default, |limit| limit.charge(key, now))
     }
 

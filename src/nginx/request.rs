@@ -20,7 +20,7 @@ use super::conf::LocConf;
 use super::module::module_index;
 use super::zone::Zone;
 use super::{log, raw};
-use crate::limit::Millis;
+use crate::limit::Now;
 use crate::report::{Line, Status};
 
 /// A request that is being handled.
@@ -58,9 +58,9 @@ impl<'r> Request<'r> {
     }
 
     /// nginx's cached clock, the one that stock limits by.
-    pub fn now(self) -> Millis {
+    pub fn now(self) -> Now {
         // SAFETY: nginx's time is written by this thread only, between events.
-        Millis(unsafe { ngx_current_msec } as u64)
+        Now::at_ms(unsafe { ngx_current_msec } as u64)
     }
 
     /// The arguments of the request line.

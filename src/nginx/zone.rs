@@ -11,16 +11,16 @@ use nginx_sys::{
 
 use super::guard::guard;
 use super::{log, raw};
-use crate::limit::{LeakyState, Milli};
+use crate::limit::{LeakyState, Thousandths};
 use crate::report::Line;
-use crate::store::{Owner, Region, Secret, Table};
+use crate::store::{Owner, Record, Region, Secret, Table};
 
 /// What `rl_zone` declares. nginx keeps it behind `data` of the shared memory zone.
 pub struct Zone {
     /// The key of a request.
     pub key: ngx_http_complex_value_t,
     /// The rate in 1/1000 request a second.
-    pub rate: Milli,
+    pub rate: Thousandths,
     /// The table, once nginx has mapped the memory.
     pub table: Option<Table<LeakyState>>,
 }
@@ -124,7 +124,7 @@ fn take_over(zone: &mut Zone, old: &Zone) -> Result<(), Box<Line>> {
         why.push(b"has no table to take over");
         return Err(why);
     };
-    match Table::attach(table.region(), zone.key_text()) {
+    match Table::attach(table.region(), LeakyState::WORDS, zone.key_text()) {
         Ok(table) => zone.table = Some(table),
         Err(error) => {
             why.put(format_args!("cannot take over its table: {error}"));
@@ -148,7 +148,7 @@ fn create(shm_zone: &ngx_shm_zone_t, zone: &mut Zone) -> Result<(), Box<Line>> {
             return Err(why);
         }
     };
-    match Table::create(region, zone.key_text(), secret) {
+    match Table::create(region, LeakyState::WORDS, zone.key_text(), secret) {
         Ok(table) => {
             name_pool(shm_zone, &table);
             zone.table = Some(table);

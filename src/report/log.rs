@@ -2,13 +2,13 @@
 
 use super::Line;
 use crate::engine::Mode;
-use crate::limit::Milli;
+use crate::limit::Thousandths;
 
 /// How much of an over-long key is shown: enough to recognise it, too little to fill the log.
 const SHOWN_KEY: usize = 128;
 
 /// A refused request.
-pub fn rejected(zone: &[u8], excess: Milli, mode: Mode) -> Line {
+pub fn rejected(zone: &[u8], excess: Thousandths, mode: Mode) -> Line {
     let mut line = Line::new();
     line.push(b"limiting requests").push(suffix(mode));
     // No comma before "by", unlike in the line of a delay.
@@ -17,7 +17,7 @@ pub fn rejected(zone: &[u8], excess: Milli, mode: Mode) -> Line {
 }
 
 /// A delayed request.
-pub fn delayed(zone: &[u8], excess: Milli, mode: Mode) -> Line {
+pub fn delayed(zone: &[u8], excess: Thousandths, mode: Mode) -> Line {
     let mut line = Line::new();
     line.push(b"delaying request").push(suffix(mode));
     put_excess(&mut line, excess).push(b", by zone \"").push(zone).push(b"\"");
@@ -40,7 +40,7 @@ fn suffix(mode: Mode) -> &'static [u8] {
     }
 }
 
-fn put_excess(line: &mut Line, excess: Milli) -> &mut Line {
+fn put_excess(line: &mut Line, excess: Thousandths) -> &mut Line {
     line.put(format_args!(", excess: {}.{:03}", excess / 1000, excess % 1000))
 }
 

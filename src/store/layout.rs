@@ -55,39 +55,120 @@ pub(super) struct Header {
 #[repr(C, align(128))]
 pub(super) struct Stripe(pub [AtomicU64; STRIPE_COUNTERS]);
 
-/// A bucket: lock, tags, states. How many of each depends on the record.
+/// The first two cache lines of a bucket: lock, tags, and the states if they fit.
 #[repr(C, align(128))]
-pub(super) struct Bucket {
+pub(super) struct BucketHead {
     /// 0 if free, else its owner. See `lock`.
     pub lock: AtomicU64,
     words: [AtomicU64; BUCKET_WORDS],
 }
 
-const _: () = assert!(size_of::<Bucket>() == 128);
+const _: () = assert!(size_of::<BucketHead>() == 128);
 const _: () = assert!(size_of::<Header>() == 128 + LABEL_BYTES + STRIPES * 128);
 
-impl Bucket {
+/// A bucket: its head and the states that lie behind it, none if they fit into the head.
+#[derive(Clone, Copy)]
+pub(super) struct Bucket<'a> {
+    pub head: &'a BucketHead,
+    pub behind: &'a [AtomicU64],
+}
+
+impl<'a> Bucket<'a> {
     /// A word behind the lock. Callers stay below [`BUCKET_WORDS`]; anything above is the last.
-    fn word(&self, index: usize) -> &AtomicU64 {
-        let [.., last] = &self.words;
-        self.words.get(index).unwrap_or(last)
+    fn word(self, index: usize) -> &'a AtomicU64 {
+        let [.., last] = &self.head.words;
+        self.head.words.get(index).unwrap_or(last)
     }
 
     /// The tag of a slot; 0 if the slot is free.
     #[inline]
-    pub fn tag(&self, slot: usize) -> u64 {
+    pub fn tag(self, slot: usize) -> u64 {
         self.word(slot).load(Ordering::Acquire)
     }
 
     /// Sets the tag of a slot. What was stored into the slot before is seen with it.
     #[inline]
-    pub fn set_tag(&self, slot: usize, tag: u64) {
+    pub fn set_tag(self, slot: usize, tag: u64) {
         self.word(slot).store(tag, Ordering::Release);
     }
 
-    /// Word `word` of the state in `slot`, where a bucket has `slots` slots of `words` words.
+    /// The state in `slot` of a bucket with `slots` slots of `words` words each in its head.
     #[inline]
-    pub fn state_word(&self, slots: usize, words: usize, slot: usize, word: usize) -> &AtomicU64 {
-        self.word(slots + slot * words + word)
+    pub fn near_state(self, slots: usize, words: usize, slot: usize) -> &'a [AtomicU64] {
+        let start = slots + slot * words;
+        self.head.words.get(start..start + words).unwrap_or_default()
+    }
+
+    /// The state in `slot` of a bucket with states of `words` words behind its head.
+    #[inline]
+    pub fn far_state(self, words: usize, slot: usize) -> &'a [AtomicU64] {
+        let start = slot * words;
+        self.behind.get(start..start + words).unwrap_or_default()
+    }
+}
+
+/// How a piece of memory is divided into buckets.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Geometry {
+    /// Number of buckets.
+    pub buckets: usize,
+    /// Records in a bucket.
+    pub slots: usize,
+    /// Bytes from one bucket to the next, in whole heads.
+    pub stride: usize,
+}
+
+impl Geometry {
+    /// Buckets whose states of `words` words lie in the head.
+    pub fn near(bytes: usize, words: usize) -> Self {
+        let stride = size_of::<BucketHead>();
+        Self { buckets: room(bytes) / stride, slots: BUCKET_WORDS / (1 + words), stride }
+    }
+
+    /// Buckets whose states of `words` words lie behind the head: as many slots as there is room
+    /// for tags in the head, or fewer if more records fit so. A bucket of a thousand-request log
+    /// takes 120 KB, and what is left over may be as much.
+    pub fn far(bytes: usize, words: usize) -> Self {
+        let with = |slots: usize| {
+            let behind = slots.saturating_mul(words).saturating_mul(size_of::<u64>());
+            let stride = size_of::<BucketHead>()
+                .saturating_add(behind)
+                .checked_next_multiple_of(size_of::<BucketHead>())
+                .unwrap_or(usize::MAX);
+            Self { buckets: room(bytes) / stride, slots, stride }
+        };
+        (1..=BUCKET_WORDS).map(with).max_by_key(Self::records).unwrap_or_else(|| with(1))
+    }
+
+    /// How many records fit.
+    pub fn records(&self) -> usize {
+        self.buckets * self.slots
+    }
+}
+
+/// Bytes behind the header.
+fn room(bytes: usize) -> usize {
+    bytes.saturating_sub(size_of::<Header>())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn large_states_fill_the_memory() {
+        for (bytes, words, records) in [
+            // 128 + 15 * 5 * 8 = 728, which is 768 in whole heads.
+            (1 << 20, 5, (((1 << 20) - 1408) / 768) * 15),
+            // Buckets of 15 would leave a third of the memory over.
+            (1 << 20, 1000, 130),
+            (1 << 20, 100_000, 1),
+            (1 << 20, 200_000, 0),
+            (1 << 20, usize::MAX, 0),
+            (100, 5, 0),
+        ] {
+            let geometry = Geometry::far(bytes, words);
+            assert_eq!(geometry.records(), records, "{bytes} bytes, {words} words: {geometry:?}");
+        }
     }
 }

@@ -36,6 +36,6 @@ mod table;
 pub use counters::{Counter, Counters};
 pub use hash::{KeyHash, Secret};
 pub use process::Owner;
-pub use record::{Record, Worth};
+pub use record::{Kind, Record, ScalarRecord, Worth};
 pub use region::Region;
 pub use table::{AttachError, Table, Untracked};

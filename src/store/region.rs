@@ -4,7 +4,7 @@
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use super::layout::{Bucket, Header};
+use super::layout::{Bucket, BucketHead, Geometry, Header};
 
 /// Memory that holds a table, shared with other processes.
 #[derive(Clone, Copy)]
@@ -25,51 +25,85 @@ impl Region {
         Self { memory, bytes }
     }
 
-    /// Whether the memory is aligned as the layout needs it and holds a bucket at least.
-    pub(super) fn is_usable(&self) -> bool {
-        self.memory.cast::<Header>().is_aligned() && self.buckets() > 0
+    /// Size in bytes.
+    pub(super) fn bytes(&self) -> usize {
+        self.bytes
+    }
+}
+
+/// A region that is divided into a header and buckets.
+#[derive(Clone, Copy)]
+pub(super) struct Space {
+    region: Region,
+    geometry: Geometry,
+}
+
+impl Space {
+    /// Divides a region. `None` if it is not aligned as the layout needs it, or if the header and
+    /// one bucket at least do not fit as `geometry` says.
+    pub fn divide(region: Region, geometry: Geometry) -> Option<Self> {
+        let Geometry { buckets, stride, .. } = geometry;
+        let end = buckets.checked_mul(stride)?.checked_add(size_of::<Header>())?;
+        let fits = buckets > 0
+            && stride >= size_of::<BucketHead>()
+            && stride % size_of::<BucketHead>() == 0
+            && end <= region.bytes
+            && region.memory.cast::<Header>().is_aligned();
+        fits.then_some(Self { region, geometry })
     }
 
-    /// How many buckets fit behind the header.
-    pub(super) fn buckets(&self) -> usize {
-        self.bytes.saturating_sub(size_of::<Header>()) / size_of::<Bucket>()
+    /// The memory.
+    pub fn region(&self) -> Region {
+        self.region
     }
 
-    /// The header. The region must be usable.
+    /// How it is divided.
+    pub fn geometry(&self) -> Geometry {
+        self.geometry
+    }
+
+    /// The header.
     #[inline]
-    pub(super) fn header(&self) -> &Header {
-        debug_assert!(self.is_usable());
-        // SAFETY: aligned and large enough, since a table checks `is_usable` before it keeps a
-        // region; live by the contract of `new`. All fields are atomic, so that any bit pattern is
-        // valid and other processes may write.
-        unsafe { self.memory.cast().as_ref() }
+    pub fn header(&self) -> &Header {
+        // SAFETY: aligned and large enough by the test in `divide`; live by the contract of
+        // `Region::new`. All fields are atomic, so that any bit pattern is valid and other
+        // processes may write.
+        unsafe { self.region.memory.cast().as_ref() }
     }
 
     /// Bucket number `index`, `None` beyond the last one.
     #[inline]
-    pub(super) fn bucket(&self, index: usize) -> Option<&Bucket> {
-        if index >= self.buckets() {
+    pub fn bucket(&self, index: usize) -> Option<Bucket<'_>> {
+        let Geometry { buckets, stride, .. } = self.geometry;
+        if index >= buckets {
             return None;
         }
-        // SAFETY: in bounds by the test above; header and buckets have the same alignment and
-        // whole sizes of it; live and atomic as in `header`.
-        Some(unsafe {
-            self.memory.byte_add(size_of::<Header>()).cast::<Bucket>().add(index).as_ref()
-        })
+        let start = size_of::<Header>() + index * stride;
+        let behind = (stride - size_of::<BucketHead>()) / size_of::<AtomicU64>();
+        // SAFETY: in bounds by the test above and the one in `divide`; header and heads have the
+        // same alignment, and starts are whole multiples of it; live and atomic as in `header`.
+        unsafe {
+            let head = self.region.memory.byte_add(start).cast::<BucketHead>();
+            let words = std::slice::from_raw_parts(head.add(1).cast().as_ptr(), behind);
+            Some(Bucket { head: head.as_ref(), behind: words })
+        }
     }
 
     /// All of the region as words.
     fn words(&self) -> &[AtomicU64] {
-        // SAFETY: aligned to more than a word by `is_usable`; as many whole words as fit; live and
-        // atomic as in `header`.
+        // SAFETY: aligned to more than a word by the test in `divide`; as many whole words as fit;
+        // live and atomic as in `header`.
         unsafe {
-            std::slice::from_raw_parts(self.memory.cast().as_ptr(), self.bytes / size_of::<u64>())
+            std::slice::from_raw_parts(
+                self.region.memory.cast().as_ptr(),
+                self.region.bytes / size_of::<u64>(),
+            )
         }
     }
 
     /// Makes sure that fresh memory is all zero. A new mapping is, and reading all of it would map
     /// every page; but nginx built for debugging fills what it hands out with a pattern.
-    pub(super) fn zero_if_filled(&self) {
+    pub fn zero_if_filled(&self) {
         let probe = size_of::<Header>() / size_of::<u64>();
         if self.words().iter().take(probe).all(|word| word.load(Ordering::Relaxed) == 0) {
             return;
@@ -81,11 +115,11 @@ impl Region {
 
     /// Asks the processor to fetch a bucket that is about to be locked.
     #[inline]
-    pub(super) fn prefetch(&self, index: usize) {
+    pub fn prefetch(&self, index: usize) {
         #[cfg(target_arch = "x86_64")]
         if let Some(bucket) = self.bucket(index) {
             use std::arch::x86_64::{_mm_prefetch, _MM_HINT_T0};
-            let line = std::ptr::from_ref(bucket).cast::<i8>();
+            let line = std::ptr::from_ref(bucket.head).cast::<i8>();
             // SAFETY: a prefetch of any address has no effect but on speed; these two lines are
             // the bucket's.
             unsafe {

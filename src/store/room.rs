@@ -1,7 +1,7 @@
 //! Where a new key goes: a free slot, a recovered one, one that a resident makes free by moving
 //! to its other bucket, or, in a full zone, that of the record with the least to lose.
 
-use std::sync::atomic::{compiler_fence, Ordering};
+use std::sync::atomic::{compiler_fence, AtomicU64, Ordering};
 
 use super::counters::Counter;
 use super::hash::KeyHash;
@@ -23,8 +23,13 @@ struct Place<'a> {
 
 impl<R: Record> Table<R> {
     /// Stores the record of a new key.
-    pub(super) fn insert<A>(&self, home: Home<'_>, key: KeyHash, state: R, worth: &Worth<'_, A>)
-    where
+    pub(super) fn insert<A>(
+        &self,
+        home: Home<'_>,
+        key: KeyHash,
+        next: R::Next,
+        worth: &Worth<'_, A>,
+    ) where
         A: Algorithm<State = R>,
     {
         let place = self
@@ -33,14 +38,20 @@ impl<R: Record> Table<R> {
             .or_else(|| self.moved_place(home, worth))
             .or_else(|| self.least_charged_place(home, worth));
         if let Some(Place { locked, slot }) = place {
-            self.put(locked, slot, key.0, state);
+            self.put(locked, slot, key.0, |words| R::save(words, next));
         }
     }
 
     /// Writes a record into a slot: the tag is cleared first and written last, so that a kill in
     /// between loses the record and never leaves a tag with somebody else's state. Says whether it is
     /// written: not where the lock has been taken away.
-    fn put(&self, locked: &Locked<'_>, slot: usize, tag: u64, state: R) -> bool {
+    fn put(
+        &self,
+        locked: &Locked<'_>,
+        slot: usize,
+        tag: u64,
+        write: impl FnOnce(&[AtomicU64]),
+    ) -> bool {
         if !locked.held.is_mine() {
             return false;
         }
@@ -48,7 +59,7 @@ impl<R: Record> Table<R> {
         // A store with `Release` lets later ones move before it. Nothing but the compiler could do
         // that here: a killed process has executed its stores in order.
         compiler_fence(Ordering::Release);
-        self.set_state(locked.bucket, slot, state);
+        write(self.words(locked.bucket, slot));
         let mine = locked.held.is_mine();
         if mine {
             locked.bucket.set_tag(slot, tag);
@@ -58,7 +69,7 @@ impl<R: Record> Table<R> {
 
     fn free_place<'a>(&self, home: Home<'a>) -> Option<Place<'a>> {
         home.buckets()
-            .find_map(|locked| free_slot::<R>(locked.bucket).map(|slot| Place { locked, slot }))
+            .find_map(|locked| self.free_slot(locked.bucket).map(|slot| Place { locked, slot }))
     }
 
     fn recovered_place<'a, A>(&self, home: Home<'a>, worth: &Worth<'_, A>) -> Option<Place<'a>>
@@ -80,8 +91,10 @@ impl<R: Record> Table<R> {
     {
         let place = home
             .buckets()
-            .flat_map(|locked| (0..R::SLOTS).map(move |slot| Place { locked, slot }))
-            .min_by_key(|place| worth.charged(&self.state(place.locked.bucket, place.slot)))?;
+            .flat_map(|locked| (0..self.bucket_slots()).map(move |slot| Place { locked, slot }))
+            .min_by_key(|place| {
+                worth.charged(&R::load(self.words(place.locked.bucket, place.slot)))
+            })?;
         self.count(Counter::EvictedLive);
         Some(place)
     }
@@ -92,7 +105,11 @@ impl<R: Record> Table<R> {
     where
         A: Algorithm<State = R>,
     {
-        let back_off = &self.region.header().back_off;
+        // A log of many entries would take too long to copy under a lock.
+        if R::WORDS == 0 {
+            return None;
+        }
+        let back_off = &self.space.header().back_off;
         // Bounded also where the memory holds anything else.
         let left = back_off.load(Ordering::Relaxed).min(BACK_OFF);
         if left > 0 {
@@ -100,7 +117,7 @@ impl<R: Record> Table<R> {
             return None;
         }
         for (_, _, target) in self.residents(home) {
-            self.region.prefetch(target);
+            self.space.prefetch(target);
         }
         let place = self.one_step(home, worth).or_else(|| self.two_steps(home, worth));
         if place.is_none() {
@@ -115,7 +132,7 @@ impl<R: Record> Table<R> {
     {
         self.residents(home).find_map(|(locked, slot, target)| {
             // Unlocked first: most buckets have no room, and a lock writes to the cache line.
-            self.roomy_slot(self.region.bucket(target)?, worth)?;
+            self.roomy_slot(self.space.bucket(target)?, worth)?;
             let target = self.try_lock(target)?;
             let room = self.roomy_slot(target.bucket, worth)?;
             self.move_record(locked, slot, &target, room).then_some(Place { locked, slot })
@@ -127,13 +144,13 @@ impl<R: Record> Table<R> {
         A: Algorithm<State = R>,
     {
         self.residents(home).find_map(|(locked, slot, middle)| {
-            let middle_bucket = self.region.bucket(middle)?;
-            (0..R::SLOTS).find_map(|step| {
+            let middle_bucket = self.space.bucket(middle)?;
+            (0..self.bucket_slots()).find_map(|step| {
                 let far = self.other(middle_bucket.tag(step), middle);
                 if far == middle || home.contains(far) {
                     return None;
                 }
-                self.roomy_slot(self.region.bucket(far)?, worth)?;
+                self.roomy_slot(self.space.bucket(far)?, worth)?;
                 let middle = self.try_lock(middle)?;
                 // The resident may have gone or been replaced since it was looked at.
                 let tag = middle.bucket.tag(step);
@@ -155,7 +172,7 @@ impl<R: Record> Table<R> {
         home: Home<'a>,
     ) -> impl Iterator<Item = (&'a Locked<'a>, usize, usize)> + use<'a, '_, R> {
         home.buckets().flat_map(move |locked| {
-            (0..R::SLOTS).filter_map(move |slot| {
+            (0..self.bucket_slots()).filter_map(move |slot| {
                 let target = self.other(locked.bucket.tag(slot), locked.index);
                 (!home.contains(target)).then_some((locked, slot, target))
             })
@@ -169,7 +186,8 @@ impl<R: Record> Table<R> {
         if to.bucket.tag(room) != 0 {
             self.count(Counter::EvictedRecovered);
         }
-        let copied = self.put(to, room, tag, self.state(from.bucket, slot));
+        let source = self.words(from.bucket, slot);
+        let copied = self.put(to, room, tag, |words| copy(source, words));
         if !copied || !from.held.is_mine() {
             return false;
         }
@@ -179,18 +197,22 @@ impl<R: Record> Table<R> {
     }
 
     /// A slot that is free or holds a recovered record.
-    fn roomy_slot<A>(&self, bucket: &Bucket, worth: &Worth<'_, A>) -> Option<usize>
+    fn roomy_slot<A>(&self, bucket: Bucket<'_>, worth: &Worth<'_, A>) -> Option<usize>
     where
         A: Algorithm<State = R>,
     {
-        free_slot::<R>(bucket).or_else(|| self.recovered_slot(bucket, worth))
+        self.free_slot(bucket).or_else(|| self.recovered_slot(bucket, worth))
     }
 
-    fn recovered_slot<A>(&self, bucket: &Bucket, worth: &Worth<'_, A>) -> Option<usize>
+    fn free_slot(&self, bucket: Bucket<'_>) -> Option<usize> {
+        (0..self.bucket_slots()).find(|slot| bucket.tag(*slot) == 0)
+    }
+
+    fn recovered_slot<A>(&self, bucket: Bucket<'_>, worth: &Worth<'_, A>) -> Option<usize>
     where
         A: Algorithm<State = R>,
     {
-        (0..R::SLOTS).find(|slot| worth.recovered(&self.state(bucket, *slot)))
+        (0..self.bucket_slots()).find(|slot| worth.recovered(&R::load(self.words(bucket, *slot))))
     }
 }
 
@@ -206,6 +228,10 @@ impl<'a> Home<'a> {
     }
 }
 
-fn free_slot<R: Record>(bucket: &Bucket) -> Option<usize> {
-    (0..R::SLOTS).find(|slot| bucket.tag(*slot) == 0)
+/// Copies a state word by word, in the order in which it is stored.
+fn copy(from: &[AtomicU64], to: &[AtomicU64]) {
+    for (from, to) in from.iter().zip(to) {
+        to.store(from.load(Ordering::Relaxed), Ordering::Relaxed);
+        compiler_fence(Ordering::Release);
+    }
 }

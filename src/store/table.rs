@@ -3,16 +3,16 @@
 use std::cell::Cell;
 use std::fmt;
 use std::ptr;
-use std::sync::atomic::{compiler_fence, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::counters::{self, Counter, Counters};
 use super::hash::{digest, other_bucket, KeyHash, Secret};
-use super::layout::{Bucket, LABEL_BYTES, LAYOUT_VERSION, MAGIC};
+use super::layout::{Bucket, Geometry, LABEL_BYTES, LAYOUT_VERSION, MAGIC};
 use super::lock::Held;
 use super::patience::{Patience, Stuck};
 use super::process::Owner;
-use super::record::{Record, Worth};
-use super::region::Region;
+use super::record::{Kind, Record, Worth};
+use super::region::{Region, Space};
 use crate::limit::Algorithm;
 
 /// A record that could not be reached: a process that does not run holds its lock. The request
@@ -25,6 +25,8 @@ pub struct Untracked;
 pub enum AttachError {
     /// Too small for a bucket, or not aligned to 128 bytes.
     Memory,
+    /// The records are not of the size that this table has.
+    Records,
     /// The header's field of that name is not what it must be.
     Header(&'static str),
 }
@@ -33,6 +35,7 @@ impl fmt::Display for AttachError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Memory => f.write_str("the memory is too small or not aligned"),
+            Self::Records => f.write_str("the records are of another size"),
             Self::Header(field) => write!(f, "the header has another {field}"),
         }
     }
@@ -44,9 +47,9 @@ impl std::error::Error for AttachError {}
 ///
 /// Bounds and secret are kept here and never read from the memory again.
 pub struct Table<R> {
-    pub(super) region: Region,
+    pub(super) space: Space,
     pub(super) secret: Secret,
-    buckets: usize,
+    words: usize,
     owner: Cell<Owner>,
     worker: Cell<usize>,
     stuck: Stuck,
@@ -56,7 +59,7 @@ pub struct Table<R> {
 /// A bucket whose lock is held.
 pub(super) struct Locked<'a> {
     pub index: usize,
-    pub bucket: &'a Bucket,
+    pub bucket: Bucket<'a>,
     pub held: Held<'a, AtomicU64>,
 }
 
@@ -66,17 +69,22 @@ impl<R: Record> Table<R> {
     /// # Errors
     ///
     /// The memory does not do.
-    pub fn create(region: Region, key: &[u8], secret: Secret) -> Result<Self, AttachError> {
-        let table = Self::view(region, secret)?;
-        region.zero_if_filled();
-        let header = region.header();
+    pub fn create(
+        region: Region,
+        kind: Kind,
+        key: &[u8],
+        secret: Secret,
+    ) -> Result<Self, AttachError> {
+        let table = Self::view(region, kind, secret)?;
+        table.space.zero_if_filled();
+        let header = table.space.header();
         let Secret([k0, k1]) = secret;
         for (field, value) in [
             (&header.version, LAYOUT_VERSION),
-            (&header.algorithm, R::ALGORITHM),
-            (&header.record_words, R::WORDS as u64),
+            (&header.algorithm, kind.algorithm),
+            (&header.record_words, kind.words as u64),
             (&header.key_digest, digest(key)),
-            (&header.buckets, table.buckets as u64),
+            (&header.buckets, table.buckets() as u64),
             (&header.secret[0], k0),
             (&header.secret[1], k1),
             (&header.magic, MAGIC),
@@ -91,16 +99,16 @@ impl<R: Record> Table<R> {
     /// # Errors
     ///
     /// The memory does not do, or holds something else.
-    pub fn attach(region: Region, key: &[u8]) -> Result<Self, AttachError> {
-        let mut table = Self::view(region, Secret([0, 0]))?;
-        let header = region.header();
+    pub fn attach(region: Region, kind: Kind, key: &[u8]) -> Result<Self, AttachError> {
+        let mut table = Self::view(region, kind, Secret([0, 0]))?;
+        let header = table.space.header();
         for (field, value, name) in [
             (&header.magic, MAGIC, "magic"),
             (&header.version, LAYOUT_VERSION, "layout version"),
-            (&header.algorithm, R::ALGORITHM, "algorithm"),
-            (&header.record_words, R::WORDS as u64, "record size"),
+            (&header.algorithm, kind.algorithm, "algorithm"),
+            (&header.record_words, kind.words as u64, "record size"),
             (&header.key_digest, digest(key), "key"),
-            (&header.buckets, table.buckets as u64, "number of buckets"),
+            (&header.buckets, table.buckets() as u64, "number of buckets"),
         ] {
             if field.load(Ordering::Acquire) != value {
                 return Err(AttachError::Header(name));
@@ -110,19 +118,34 @@ impl<R: Record> Table<R> {
         Ok(table)
     }
 
-    fn view(region: Region, secret: Secret) -> Result<Self, AttachError> {
-        if !region.is_usable() {
-            return Err(AttachError::Memory);
+    fn view(region: Region, kind: Kind, secret: Secret) -> Result<Self, AttachError> {
+        let words = kind.words;
+        if R::WORDS != 0 && R::WORDS != words {
+            return Err(AttachError::Records);
         }
+        let space = Space::divide(region, Self::geometry(region.bytes(), words));
         Ok(Self {
-            region,
+            space: space.ok_or(AttachError::Memory)?,
             secret,
-            buckets: region.buckets(),
+            words,
             owner: Cell::new(Owner::of_this_process()),
             worker: Cell::new(0),
             stuck: Stuck::default(),
             records: std::marker::PhantomData,
         })
+    }
+
+    fn geometry(bytes: usize, words: usize) -> Geometry {
+        if R::WORDS == 0 {
+            Geometry::far(bytes, words)
+        } else {
+            Geometry::near(bytes, R::WORDS)
+        }
+    }
+
+    /// How many records of `words` words fit into so many bytes.
+    pub fn capacity(bytes: usize, words: usize) -> usize {
+        Self::geometry(bytes, words).records()
     }
 
     /// Says who takes locks and counts through this view: after a fork, that is somebody else.
@@ -133,12 +156,27 @@ impl<R: Record> Table<R> {
 
     /// The memory of the table.
     pub fn region(&self) -> Region {
-        self.region
+        self.space.region()
     }
 
     /// How many records the table can hold.
     pub fn slots(&self) -> usize {
-        self.buckets * R::SLOTS
+        self.buckets() * self.bucket_slots()
+    }
+
+    #[inline]
+    fn buckets(&self) -> usize {
+        self.space.geometry().buckets
+    }
+
+    /// Slots of a bucket: known to the compiler where it counts.
+    #[inline]
+    pub(super) fn bucket_slots(&self) -> usize {
+        if R::WORDS == 0 {
+            self.space.geometry().slots
+        } else {
+            R::SLOTS
+        }
     }
 
     /// The hash by which a key is known here.
@@ -150,25 +188,25 @@ impl<R: Record> Table<R> {
     /// The numbers of the two buckets in which a key's record may be, the preferred one first.
     #[inline]
     pub fn candidates(&self, key: KeyHash) -> (usize, usize) {
-        let first = key.first_bucket(self.buckets);
-        (first, other_bucket(self.secret, key.0, first, self.buckets))
+        let first = key.first_bucket(self.buckets());
+        (first, other_bucket(self.secret, key.0, first, self.buckets()))
     }
 
     /// Counts an event.
     #[inline]
     pub fn count(&self, counter: Counter) {
-        counters::add(self.region.header(), self.worker.get(), counter);
+        counters::add(self.space.header(), self.worker.get(), counter);
     }
 
     /// The events so far, of all processes.
     pub fn counters(&self) -> Counters {
-        Counters::sum(self.region.header())
+        Counters::sum(self.space.header())
     }
 
     /// Writes a text into the header, cut to what fits, and gives it back as a C string: it is
     /// seen at the same address by all processes that the mapping was handed down to.
     pub fn write_label(&self, text: &[u8]) -> *mut u8 {
-        let label = &self.region.header().label;
+        let label = &self.space.header().label;
         let text = text.iter().take(LABEL_BYTES - 1).chain([&0]);
         for (place, byte) in label.iter().zip(text) {
             place.store(*byte, Ordering::Relaxed);
@@ -184,13 +222,13 @@ impl<R: Record> Table<R> {
     pub fn look<T>(
         &self,
         key: KeyHash,
-        look: impl FnOnce(Option<&R>) -> T,
+        look: impl FnOnce(Option<&R::View<'_>>) -> T,
     ) -> Result<T, Untracked> {
         let mut look = Some(look);
         let mut seen = None;
         self.visit(key, |visit| {
             let state = match visit {
-                Visit::Hit(locked, slot) => Some(self.state(locked.bucket, slot)),
+                Visit::Hit(locked, slot) => Some(R::load(self.words(locked.bucket, slot))),
                 Visit::Miss(..) => None,
             };
             seen = look.take().map(|look| look(state.as_ref()));
@@ -209,7 +247,7 @@ impl<R: Record> Table<R> {
         &self,
         key: KeyHash,
         worth: &Worth<'_, A>,
-        update: impl FnOnce(Option<&R>) -> (Option<R>, T),
+        update: impl FnOnce(Option<&R::View<'_>>) -> (Option<R::Next>, T),
     ) -> Result<T, Untracked>
     where
         A: Algorithm<State = R>,
@@ -222,10 +260,10 @@ impl<R: Record> Table<R> {
             super::hooks::hold_if_asked();
             match visit {
                 Visit::Hit(locked, slot) => {
-                    let state = self.state(locked.bucket, slot);
+                    let state = R::load(self.words(locked.bucket, slot));
                     let (next, answer) = update(Some(&state));
                     if let Some(next) = next {
-                        self.set_state(locked.bucket, slot, next);
+                        R::save(self.words(locked.bucket, slot), next);
                     }
                     seen = Some(answer);
                 }
@@ -250,8 +288,8 @@ impl<R: Record> Table<R> {
         show: impl FnOnce(Visit<'_>) -> Result<(), Untracked>,
     ) -> Result<(), Untracked> {
         let (first, second) = self.candidates(key);
-        self.region.prefetch(first);
-        self.region.prefetch(second);
+        self.space.prefetch(first);
+        self.space.prefetch(second);
         let mut patience = Patience::new(&self.stuck);
         let outcome = (|| {
             // One lock at a time: nearly all requests are hits.
@@ -295,52 +333,44 @@ impl<R: Record> Table<R> {
 
     #[inline]
     fn lock(&self, index: usize, patience: &mut Patience<'_>) -> Result<Locked<'_>, Untracked> {
-        let bucket = self.region.bucket(index).ok_or(Untracked)?;
+        let bucket = self.space.bucket(index).ok_or(Untracked)?;
         patience.bucket = index;
         let Owner(me) = self.owner.get();
-        let held = Held::take(&bucket.lock, me, patience).map_err(|_| Untracked)?;
+        let held = Held::take(&bucket.head.lock, me, patience).map_err(|_| Untracked)?;
         self.stuck.forget(index);
         Ok(Locked { index, bucket, held })
     }
 
     /// Takes the lock of another bucket if it is free.
     pub(super) fn try_lock(&self, index: usize) -> Option<Locked<'_>> {
-        let bucket = self.region.bucket(index)?;
+        let bucket = self.space.bucket(index)?;
         let Owner(me) = self.owner.get();
-        let held = Held::try_take(&bucket.lock, me)?;
+        let held = Held::try_take(&bucket.head.lock, me)?;
         Some(Locked { index, bucket, held })
     }
 
     /// The slot that holds a tag. Compares all: a search that stops early mispredicts on random
     /// keys.
     #[inline]
-    fn find(&self, bucket: &Bucket, tag: u64) -> Option<usize> {
-        let matches =
-            (0..R::SLOTS).fold(0_u32, |set, slot| set | u32::from(bucket.tag(slot) == tag) << slot);
+    fn find(&self, bucket: Bucket<'_>, tag: u64) -> Option<usize> {
+        let matches = (0..self.bucket_slots())
+            .fold(0_u32, |set, slot| set | u32::from(bucket.tag(slot) == tag) << slot);
         (matches != 0).then(|| matches.trailing_zeros() as usize)
     }
 
+    /// The words of the state in a slot.
     #[inline]
-    pub(super) fn state(&self, bucket: &Bucket, slot: usize) -> R {
-        let mut words = R::Words::default();
-        for (n, word) in words.as_mut().iter_mut().enumerate() {
-            *word = bucket.state_word(R::SLOTS, R::WORDS, slot, n).load(Ordering::Relaxed);
-        }
-        R::from_words(words)
-    }
-
-    #[inline]
-    pub(super) fn set_state(&self, bucket: &Bucket, slot: usize, state: R) {
-        for (n, word) in state.to_words().as_ref().iter().enumerate() {
-            bucket.state_word(R::SLOTS, R::WORDS, slot, n).store(*word, Ordering::Relaxed);
-            // In the record's order also for who is killed in between.
-            compiler_fence(Ordering::Release);
+    pub(super) fn words<'a>(&self, bucket: Bucket<'a>, slot: usize) -> &'a [AtomicU64] {
+        if R::WORDS == 0 {
+            bucket.far_state(self.words, slot)
+        } else {
+            bucket.near_state(R::SLOTS, R::WORDS, slot)
         }
     }
 
     /// The other candidate of a resident of bucket `index`.
     pub(super) fn other(&self, tag: u64, index: usize) -> usize {
-        other_bucket(self.secret, tag, index, self.buckets)
+        other_bucket(self.secret, tag, index, self.buckets())
     }
 }
 

@@ -1,7 +1,7 @@
 //! Random cases: zones, the limits of some locations, keys, and a clock.
 
 use fastrand::Rng;
-use ngx_http_rl::limit::{Leaky, Milli};
+use ngx_http_rl::limit::{Leaky, Thousandths};
 
 use super::stock::LIMITS;
 
@@ -18,7 +18,7 @@ pub struct Limit {
 /// What does not change during a case.
 pub struct Case {
     /// The rate of each zone, in 1/1000 request a second.
-    pub rates: Vec<Milli>,
+    pub rates: Vec<Thousandths>,
     /// The limits of each location. All locations share the zones.
     pub locations: Vec<Vec<Limit>>,
     pub keys: Vec<Vec<u8>>,
@@ -72,7 +72,7 @@ impl Case {
 }
 
 /// Rates that a configuration can give, of all magnitudes, and lower ones.
-fn random_rate(rng: &mut Rng) -> Milli {
+fn random_rate(rng: &mut Rng) -> Thousandths {
     match rng.u8(..10) {
         0 => rng.u64(1..16),
         1..4 => rng.u64(1..=100) * 1000 / 60,
@@ -85,7 +85,7 @@ fn random_rate(rng: &mut Rng) -> Milli {
 }
 
 /// Limits on a zone each, in any order.
-fn random_location(rng: &mut Rng, rates: &[Milli]) -> Vec<Limit> {
+fn random_location(rng: &mut Rng, rates: &[Thousandths]) -> Vec<Limit> {
     let mut zones: Vec<_> = (0..rates.len()).collect();
     rng.shuffle(&mut zones);
     zones.truncate(rng.usize(1..=rates.len()));
@@ -115,7 +115,7 @@ fn random_key_index(rng: &mut Rng) -> usize {
 }
 
 /// Milliseconds to the next request: none, about one emission, long pauses, steps back.
-fn random_step(rng: &mut Rng, rate: Milli) -> i64 {
+fn random_step(rng: &mut Rng, rate: Thousandths) -> i64 {
     let emission_ms = (1_000_000 / rate).max(1).cast_signed();
     match rng.u8(..40) {
         0..12 => 0,

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use ngx_http_rl::config::Rate;
 use ngx_http_rl::engine::Outcome;
-use ngx_http_rl::limit::{Leaky, LeakyState, Millis};
+use ngx_http_rl::limit::{Leaky, LeakyState, Now};
 use serde_json::{json, Value};
 
 /// One file.
@@ -53,6 +53,11 @@ impl File {
         self.data["algorithm"].as_str()
     }
 
+    /// Timelines whose decisions depend on how times are rounded.
+    pub fn rounding_sensitive(&self) -> &[Value] {
+        self.data["rounding_sensitive"].as_array().map_or(&[], Vec::as_slice)
+    }
+
     /// Whether this is one of the files in another format.
     pub fn has_own_reader(&self) -> bool {
         !self.data["traces"].is_null() || !self.data["labs"].is_null()
@@ -88,7 +93,7 @@ impl<'a> Case<'a> {
     }
 
     /// The requests, each with its time.
-    pub fn rows(&self) -> impl Iterator<Item = (Row<'a>, Millis)> + use<'_, 'a> {
+    pub fn rows(&self) -> impl Iterator<Item = (Row<'a>, Now)> + use<'_, 'a> {
         array(&self.case["requests"]).iter().enumerate().map(|(n, row)| {
             let row = array(row);
             assert_eq!(row.len(), self.order.len(), "{} row {n}: fields", self.place);
@@ -141,7 +146,7 @@ pub fn columns_of(outcome: Outcome) -> (Value, Value, Value) {
 /// A key's record as excess and time.
 pub fn columns_of_state(state: Option<LeakyState>, t0: i64) -> (Value, Value) {
     state.map_or((json!(null), json!(null)), |state| {
-        (json!(state.excess), json!(state.last.0.cast_signed() - t0))
+        (json!(state.excess), json!(state.last.cast_signed() - t0))
     })
 }
 
@@ -149,6 +154,6 @@ pub fn array(value: &Value) -> &[Value] {
     value.as_array().unwrap_or_else(|| panic!("no array: {value}"))
 }
 
-fn millis(ms: i64) -> Millis {
-    Millis(u64::try_from(ms).unwrap())
+fn millis(ms: i64) -> Now {
+    Now::at_ms(u64::try_from(ms).unwrap())
 }

@@ -3,7 +3,7 @@
 use std::convert::Infallible;
 
 use ngx_http_rl::engine::{decide, Metered, Mode};
-use ngx_http_rl::limit::{Leaky, LeakyState, Millis};
+use ngx_http_rl::limit::{Leaky, LeakyState, Now};
 use ngx_http_rl::store::{KeyHash, Table};
 use serde_json::{json, Value};
 
@@ -56,7 +56,7 @@ fn decided(
     limits: &[Metered<'_, Leaky>],
     tables: &[Table<LeakyState>],
     keys: &[Option<KeyHash>],
-    now: Millis,
+    now: Now,
     t0: i64,
 ) -> Value {
     let outcome = decide(limits, Mode::Enforce, now, |limit| {

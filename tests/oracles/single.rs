@@ -4,7 +4,7 @@
 use std::convert::Infallible;
 
 use ngx_http_rl::engine::{decide, Metered, Mode};
-use ngx_http_rl::limit::{Algorithm, Leaky, LeakyState, Millis, Verdict};
+use ngx_http_rl::limit::{Algorithm, Leaky, LeakyState, Now, Verdict};
 use serde_json::{json, Value};
 
 use super::data::{columns_of, columns_of_state, rule, Case};
@@ -43,7 +43,7 @@ pub fn check(case: &Case<'_>) -> usize {
 }
 
 /// What the rule alone says, and the state that it leaves.
-fn judged(rule: &Leaky, state: &mut Option<LeakyState>, now: Millis, t0: i64) -> Value {
+fn judged(rule: &Leaky, state: &mut Option<LeakyState>, now: Now, t0: i64) -> Value {
     let (d, excess) = match rule.judge(state.as_ref(), now, 1) {
         Verdict::Accept(admission) => {
             *state = Some(admission.next);

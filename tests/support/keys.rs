@@ -1,6 +1,6 @@
 //! Keys that live in wanted buckets, and the rule by which the tests charge them.
 
-use ngx_http_rl::limit::{Algorithm, Leaky, LeakyState, Millis, Verdict};
+use ngx_http_rl::limit::{Algorithm, Leaky, LeakyState, Now, Verdict};
 use ngx_http_rl::store::{KeyHash, Table, Untracked, Worth};
 
 /// 1 r/s, three requests ahead: four at once.
@@ -47,7 +47,7 @@ pub fn take_by(
     key: KeyHash,
     now: u64,
 ) -> Result<bool, Untracked> {
-    let now = Millis(now);
+    let now = Now::at_ms(now);
     table.update(key, &Worth::new(rule, now), |state| match rule.judge(state, now, 1) {
         Verdict::Accept(admission) => (Some(admission.next), true),
         Verdict::Reject(_) => (None, false),
@@ -56,12 +56,12 @@ pub fn take_by(
 
 /// Stores a state for a key.
 pub fn put(table: &Table<LeakyState>, key: KeyHash, now: u64, state: LeakyState) {
-    table.update(key, &Worth::new(&RULE, Millis(now)), |_| (Some(state), ())).expect("no lock");
+    table.update(key, &Worth::new(&RULE, Now::at_ms(now)), |_| (Some(state), ())).expect("no lock");
 }
 
 /// A record that is ahead by `requests` at `now`. Charged for one more.
 pub fn ahead(now: u64, requests: u64) -> LeakyState {
-    LeakyState { last: Millis(now), excess: requests * 1000 }
+    LeakyState { last: now, excess: requests * 1000 }
 }
 
 /// A key's record.

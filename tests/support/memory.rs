@@ -5,7 +5,7 @@ use std::ptr::{self, NonNull};
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use ngx_http_rl::limit::LeakyState;
-use ngx_http_rl::store::{Region, Secret, Table};
+use ngx_http_rl::store::{Kind, Region, Secret, Table};
 
 /// Bytes of the header, by `store::layout`. `geometry_is_as_the_tests_assume` compares.
 pub const HEADER: usize = 1408;
@@ -15,6 +15,9 @@ pub const BUCKET: usize = 128;
 
 /// Slots of a bucket of `LeakyState`.
 pub const SLOTS: usize = 5;
+
+/// What the records of `leaky` are.
+pub const LEAKY: Kind = Kind { algorithm: 1, words: 2 };
 
 /// The key expression of all test tables.
 pub const KEY: &[u8] = b"$binary_remote_addr";
@@ -124,12 +127,13 @@ impl Memory {
 
     /// A new table in all of it.
     pub fn create(&self, secret: u64) -> Table<LeakyState> {
-        Table::create(self.region(), KEY, Secret::known([secret, !secret])).expect("memory does")
+        let secret = Secret::known([secret, !secret]);
+        Table::create(self.region(), LEAKY, KEY, secret).expect("memory does")
     }
 
     /// One more view of the table in it.
     pub fn attach(&self) -> Table<LeakyState> {
-        Table::attach(self.region(), KEY).expect("a table is there")
+        Table::attach(self.region(), LEAKY, KEY).expect("a table is there")
     }
 }
 
