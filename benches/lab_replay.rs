@@ -24,14 +24,14 @@ const LINES_A_SECOND: u64 = 2000;
 const KEYS: u64 = 50_000;
 
 const LIMITS: [&str; 8] = [
-    "leaky rate=1r/s",
-    "leaky rate=1r/s burst=5",
-    "leaky rate=1r/s burst=20 nodelay",
     "leaky rate=10r/s burst=20 nodelay",
-    "leaky rate=10r/s burst=20 delay=10",
-    "leaky rate=60r/m burst=5 nodelay",
-    "leaky rate=30r/m burst=50",
-    "leaky rate=600r/m burst=100 nodelay",
+    "gcra rate=10r/s burst=20 delay=10",
+    "token_bucket rate=1r/s burst=20 nodelay",
+    "leaky_queue rate=1r/s burst=5",
+    "fixed_window rate=600r/m",
+    "anchored_window rate=600r/m",
+    "sliding_window rate=60r/m",
+    "sliding_log rate=600r/m",
 ];
 
 fn main() {
