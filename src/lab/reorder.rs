@@ -5,7 +5,7 @@
 //! neighbours in a log may be seconds apart in the wrong direction.
 
 use std::cmp::Reverse;
-use std::collections::BinaryHeap;
+use std::collections::{BinaryHeap, VecDeque};
 
 /// The most lines held back: 24 bytes each. Beyond it the earliest is taken.
 const MOST_HELD: usize = 1 << 20;
@@ -24,7 +24,10 @@ pub(super) struct Event {
 /// Sorts within a window.
 pub(super) struct Reorder {
     window_ms: u64,
-    held: BinaryHeap<Reverse<Event>>,
+    /// Lines that came in order, which is most of them.
+    sorted: VecDeque<Event>,
+    /// Lines that came after a later one.
+    stragglers: BinaryHeap<Reverse<Event>>,
     newest_ms: u64,
     now_ms: u64,
     late: u64,
@@ -33,7 +36,14 @@ pub(super) struct Reorder {
 impl Reorder {
     /// Holds each line until one comes that is `window_ms` later.
     pub(super) fn new(window_ms: u64) -> Self {
-        Self { window_ms, held: BinaryHeap::new(), newest_ms: 0, now_ms: 0, late: 0 }
+        Self {
+            window_ms,
+            sorted: VecDeque::new(),
+            stragglers: BinaryHeap::new(),
+            newest_ms: 0,
+            now_ms: 0,
+            late: 0,
+        }
     }
 
     /// Takes a line and hands out those that nothing within the window can precede any more.
@@ -46,11 +56,15 @@ impl Reorder {
             out(event);
             return;
         }
-        self.newest_ms = self.newest_ms.max(event.time_ms);
-        self.held.push(Reverse(event));
-        while let Some(Reverse(first)) = self.held.peek() {
+        if event.time_ms >= self.newest_ms {
+            self.newest_ms = event.time_ms;
+            self.sorted.push_back(event);
+        } else {
+            self.stragglers.push(Reverse(event));
+        }
+        while let Some(first) = self.first() {
             let due = first.time_ms.saturating_add(self.window_ms) <= self.newest_ms;
-            if !due && self.held.len() <= MOST_HELD {
+            if !due && self.sorted.len() + self.stragglers.len() <= MOST_HELD {
                 break;
             }
             self.pop(&mut out);
@@ -59,7 +73,7 @@ impl Reorder {
 
     /// Hands out what is left.
     pub(super) fn finish(&mut self, mut out: impl FnMut(Event)) {
-        while !self.held.is_empty() {
+        while self.first().is_some() {
             self.pop(&mut out);
         }
     }
@@ -69,11 +83,24 @@ impl Reorder {
         self.late
     }
 
-    fn pop(&mut self, out: &mut impl FnMut(Event)) {
-        if let Some(Reverse(event)) = self.held.pop() {
-            self.now_ms = event.time_ms;
-            out(event);
+    /// The earliest line held.
+    fn first(&self) -> Option<Event> {
+        let straggler = self.stragglers.peek().map(|Reverse(event)| *event);
+        match (self.sorted.front().copied(), straggler) {
+            (Some(sorted), Some(straggler)) => Some(sorted.min(straggler)),
+            (sorted, straggler) => sorted.or(straggler),
         }
+    }
+
+    fn pop(&mut self, out: &mut impl FnMut(Event)) {
+        let Some(first) = self.first() else { return };
+        if self.sorted.front() == Some(&first) {
+            self.sorted.pop_front();
+        } else {
+            self.stragglers.pop();
+        }
+        self.now_ms = first.time_ms;
+        out(first);
     }
 }
 

@@ -211,11 +211,9 @@ impl Replay {
     fn count(&mut self, request: &Request) {
         let (verdict, timeline) = (request.verdict, &mut self.timeline);
         let place = timeline.request(request.now_ms);
-        for limit in 0..self.judges.len() {
+        for limit in bits(verdict.refused) {
             if let Some(stretch) = timeline.stretch(limit, place) {
-                let refused = u32::from(verdict.refused >> limit & 1);
-                stretch.refused += refused;
-                stretch.admitted += 1 - refused;
+                stretch.refused += 1;
             }
         }
         let peak = |limit: usize, count: u32| {

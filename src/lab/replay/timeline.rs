@@ -16,7 +16,7 @@ pub struct Timeline {
     pub start_ms: u64,
     /// Length of a stretch in milliseconds.
     pub width_ms: u64,
-    /// Requests of each stretch.
+    /// Requests of each stretch; what a limit has not refused of them it has admitted.
     pub offered: Vec<u64>,
     /// For each limit, what it did in each stretch.
     pub limits: Vec<Vec<Stretch>>,
@@ -27,8 +27,6 @@ pub struct Timeline {
 pub struct Stretch {
     /// Refused requests.
     pub refused: u32,
-    /// Admitted requests, delayed ones included.
-    pub admitted: u32,
     /// The most that was admitted of one key in one period of the limit that ended here.
     pub peak: u32,
 }
@@ -36,7 +34,6 @@ pub struct Stretch {
 impl Stretch {
     fn merge(&mut self, other: Self) {
         self.refused = self.refused.saturating_add(other.refused);
-        self.admitted = self.admitted.saturating_add(other.admitted);
         self.peak = self.peak.max(other.peak);
     }
 }
@@ -110,11 +107,11 @@ mod tests {
         for second in 0..1000_u64 {
             let place = timeline.request(5_000_500 + second * 1000);
             let stretch = timeline.stretch(0, place).unwrap();
-            stretch.merge(Stretch { refused: 1, admitted: 2, peak: second as u32 });
+            stretch.merge(Stretch { refused: 1, peak: second as u32 });
         }
         assert_eq!((timeline.start_ms, timeline.width_ms), (5_000_000, 4000));
         assert_eq!(timeline.offered, vec![4; 250]);
-        assert_eq!(timeline.limits[0][249], Stretch { refused: 4, admitted: 8, peak: 999 });
+        assert_eq!(timeline.limits[0][249], Stretch { refused: 4, peak: 999 });
     }
 
     #[test]
