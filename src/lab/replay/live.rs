@@ -14,7 +14,7 @@ pub(super) struct Live {
     /// more than a request.
     quiet_ms: u64,
     /// By key.
-    of_key: Vec<KeyState>,
+    of_key: Vec<u32>,
     /// By live number.
     slots: Vec<Slot>,
     free: Vec<u32>,
@@ -22,16 +22,11 @@ pub(super) struct Live {
 }
 
 #[derive(Clone, Copy)]
-struct KeyState {
-    live: u32,
-    /// Requests that have been read but not yet put in order.
-    expected: u32,
-}
-
-#[derive(Clone, Copy)]
 struct Slot {
     key: u32,
     requests: u32,
+    /// Requests that have been read but not yet put in order.
+    expected: u32,
     last_ms: u64,
 }
 
@@ -41,32 +36,37 @@ impl Live {
         Self { quiet_ms, of_key: Vec::new(), slots: Vec::new(), free: Vec::new(), cursor: 0 }
     }
 
-    /// Notes that a request of the key has been read and will come.
-    pub(super) fn expect(&mut self, key: u32) {
+    /// The number of a key of which a request has been read.
+    pub(super) fn expect(&mut self, key: u32) -> u32 {
         let place = key as usize;
         if self.of_key.len() <= place {
-            self.of_key.resize(place + 1, KeyState { live: NONE, expected: 0 });
+            self.of_key.resize(place + 1, NONE);
         }
-        if let Some(state) = self.of_key.get_mut(place) {
-            state.expected += 1;
-        }
-    }
-
-    /// The number of a key whose request has come.
-    pub(super) fn number(&mut self, key: u32, now_ms: u64) -> usize {
-        let Some(state) = self.of_key.get_mut(key as usize) else { return 0 };
-        state.expected = state.expected.saturating_sub(1);
-        if state.live == NONE {
-            state.live = self.free.pop().unwrap_or_else(|| {
-                self.slots.push(Slot { key, requests: 0, last_ms: now_ms });
-                u32::try_from(self.slots.len() - 1).unwrap_or(NONE)
-            });
-        }
-        let number = state.live as usize;
-        if let Some(slot) = self.slots.get_mut(number) {
-            *slot = Slot { key, requests: slot.requests.saturating_add(1), last_ms: now_ms };
+        let number = match self.of_key.get_mut(place) {
+            Some(number) if *number == NONE => {
+                *number = self.free.pop().unwrap_or_else(|| {
+                    self.slots.push(Slot { key, requests: 0, expected: 0, last_ms: 0 });
+                    u32::try_from(self.slots.len() - 1).unwrap_or(NONE)
+                });
+                *number
+            }
+            Some(number) => *number,
+            None => NONE,
+        };
+        if let Some(slot) = self.slots.get_mut(number as usize) {
+            slot.key = key;
+            slot.expected += 1;
         }
         number
+    }
+
+    /// Notes that an expected request has come.
+    pub(super) fn request(&mut self, number: usize, now_ms: u64) {
+        if let Some(slot) = self.slots.get_mut(number) {
+            slot.expected = slot.expected.saturating_sub(1);
+            slot.requests = slot.requests.saturating_add(1);
+            slot.last_ms = now_ms;
+        }
     }
 
     /// Looks at the next number; tells it and its key if it may be at rest.
@@ -74,17 +74,14 @@ impl Live {
         let number = self.cursor;
         self.cursor = if number + 1 < self.slots.len() { number + 1 } else { 0 };
         let slot = self.slots.get(number)?;
-        if slot.key == NONE || slot.last_ms.saturating_add(self.quiet_ms) > now_ms {
-            return None;
-        }
-        let expected = self.of_key.get(slot.key as usize)?.expected;
-        (expected == 0).then_some((number, slot.key))
+        let quiet = slot.last_ms.saturating_add(self.quiet_ms) <= now_ms;
+        (slot.key != NONE && slot.expected == 0 && quiet).then_some((number, slot.key))
     }
 
     /// Frees the number of a key and tells how many requests it had.
     pub(super) fn recycle(&mut self, number: usize, key: u32) -> u64 {
-        if let Some(state) = self.of_key.get_mut(key as usize) {
-            state.live = NONE;
+        if let Some(live) = self.of_key.get_mut(key as usize) {
+            *live = NONE;
         }
         let Some(slot) = self.slots.get_mut(number) else { return 0 };
         slot.key = NONE;

@@ -274,14 +274,14 @@ impl Judge {
 }
 
 impl Sink for Replay {
+    /// The live number of the key, so that its request need not look for it again.
     fn key(&mut self, text: &[u8]) -> u32 {
-        let key = self.keys.number(text);
-        self.live.expect(key);
-        key
+        self.live.expect(self.keys.number(text))
     }
 
     fn request(&mut self, now_ms: u64, key: u32, line: u64) {
-        let live = self.live.number(key, now_ms);
+        let live = key as usize;
+        self.live.request(live, now_ms);
         self.windows.make_room(live);
         self.batch.push(Request { now_ms, live, line, verdict: Verdict::default() });
         if self.batch.len() >= BATCH {
