@@ -20,8 +20,9 @@ use ngx_http_rl::lab::replay::Replay;
 /// Requests a second in the log.
 const LINES_A_SECOND: u64 = 2000;
 
-/// Different keys, half of which have nine tenths of the requests.
-const KEYS: u64 = 50_000;
+/// Different keys. The busiest has a fifteenth of the requests, the busiest ten an eighth, as real
+/// logs have it; half of the keys have a sixth between them.
+const KEYS: u32 = 100_000;
 
 const LIMITS: [&str; 8] = [
     "leaky rate=10r/s burst=20 nodelay",
@@ -72,8 +73,8 @@ fn write_log(path: &Path, lines: u64) {
     let mut random = fastrand::Rng::with_seed(7);
     let mut log = BufWriter::new(File::create(path).expect("a file"));
     for line in 0..lines {
-        let (second, often) = (line / LINES_A_SECOND, random.u8(..10) > 0);
-        let key = random.u64(..KEYS / 2) + if often { 0 } else { KEYS / 2 };
+        let second = line / LINES_A_SECOND;
+        let key = (random.f64().powi(4) * f64::from(KEYS)) as u32;
         writeln!(
             log,
             "10.{}.{}.{} - - [14/Nov/2023:{:02}:{:02}:{:02} +0000] \"GET /page/{}?session={line} \
