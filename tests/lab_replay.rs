@@ -82,6 +82,43 @@ fn limits_disagree() {
 }
 
 #[test]
+fn every_algorithm_decides_in_its_own_way() {
+    // Twice before a full minute and twice after it.
+    let log = ["22:13:50", "22:13:55", "22:14:05", "22:14:10"]
+        .map(|time| format!("2023-11-14T{time}+00:00 a\n"))
+        .concat();
+    let run = Run::replay(&["-", "--log-format", "$time_iso8601 $remote_addr"]).limits(&[
+        // An interval of 30 s: the second is 25 s ahead, the others would be 45 s and 40 s.
+        "gcra rate=2r/m burst=1",
+        "token_bucket rate=2r/m burst=1 nodelay",
+        // The same interval, but a place is free while less than 60 s are owed: 45 s are, not 70 s.
+        "leaky_queue rate=2r/m burst=1",
+        // Two each side of the edge.
+        "fixed_window rate=2r/m",
+        // From the first request on.
+        "anchored_window rate=2r/m",
+        // 55/60 of the two before the edge are less than two, 50/60 of them and one are not.
+        "swc rate=2r/m",
+        "sliding_log rate=2r/m",
+    ]);
+    let result = run.fed(&log).json();
+    let limits = result["limits"].as_array().unwrap();
+    let counts = |name: &str| {
+        let count = |limit: &Value| limit[name].as_u64().unwrap();
+        limits.iter().map(count).collect::<Vec<_>>()
+    };
+    assert_eq!(counts("refused"), [2, 2, 1, 0, 2, 1, 2]);
+    assert_eq!(counts("delayed"), [1, 0, 2, 0, 0, 0, 0]);
+    assert_eq!(counts("wait_max_ms"), [25_000, 0, 45_000, 0, 0, 0, 0]);
+    assert_eq!(counts("peak_admitted"), [2, 2, 3, 4, 2, 3, 2]);
+    let worst = &result["disagreements"][0];
+    assert_eq!(
+        (&worst["admits"], &worst["requests"]),
+        (&"fixed_window rate=2r/m".into(), &2.into())
+    );
+}
+
+#[test]
 fn spread_lines_are_even() {
     let log = combined("a", 20, "GET / HTTP/1.1").repeat(4);
     let limit = ["-", "--limit", "leaky rate=4r/s"];
