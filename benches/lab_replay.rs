@@ -17,8 +17,10 @@ use ngx_http_rl::lab::limits::LimitSpec;
 use ngx_http_rl::lab::log_format::LogFormat;
 use ngx_http_rl::lab::replay::Replay;
 
-/// Requests a second in the log.
-const LINES_A_SECOND: u64 = 2000;
+/// Requests a second in the log, which is then seven hours of a busy site. `RL_LINES_A_SECOND` for
+/// another number: what a replay costs grows with the keys that are live at once, since they are
+/// what has to be fetched from memory.
+const LINES_A_SECOND: u64 = 200;
 
 /// Different keys. The busiest has a fifteenth of the requests, the busiest ten an eighth, as real
 /// logs have it; half of the keys have a sixth between them.
@@ -36,10 +38,9 @@ const LIMITS: [&str; 8] = [
 ];
 
 fn main() {
-    let lines = std::env::var("RL_LINES").ok().and_then(|lines| lines.parse().ok());
-    let lines: u64 = lines.unwrap_or(5_000_000);
+    let lines = setting("RL_LINES", 5_000_000);
     let log = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("lab_replay.log");
-    write_log(&log, lines);
+    write_log(&log, lines, setting("RL_LINES_A_SECOND", LINES_A_SECOND));
     let options = InputOptions {
         files: vec![log.display().to_string()],
         format: LineFormat::Text(LogFormat::parse("combined").expect("a format")),
@@ -68,12 +69,17 @@ fn main() {
     std::fs::remove_file(&log).expect("the log can be removed");
 }
 
+/// A number from the environment.
+fn setting(name: &str, default: u64) -> u64 {
+    std::env::var(name).ok().and_then(|value| value.parse().ok()).unwrap_or(default)
+}
+
 /// Writes the log, the same each time.
-fn write_log(path: &Path, lines: u64) {
+fn write_log(path: &Path, lines: u64, lines_a_second: u64) {
     let mut random = fastrand::Rng::with_seed(7);
     let mut log = BufWriter::new(File::create(path).expect("a file"));
     for line in 0..lines {
-        let second = line / LINES_A_SECOND;
+        let second = line / lines_a_second.max(1);
         let key = (random.f64().powi(4) * f64::from(KEYS)) as u32;
         writeln!(
             log,
