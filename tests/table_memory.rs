@@ -94,7 +94,7 @@ fn memory_filled_with_a_pattern_is_cleared() {
         let memory = Memory::for_buckets(30);
         memory.words().iter().for_each(|word| word.store(pattern, Ordering::SeqCst));
         let table = memory.create(1);
-        assert_eq!(memory.tags(), []);
+        assert!(memory.tags().is_empty());
         assert_eq!(memory.held(), 0);
         assert_eq!(table.counters(), ngx_http_rl::store::Counters::default());
         assert_eq!(take(&table, key(&table, 1), 0), Ok(true));

@@ -1,0 +1,40 @@
+//! The laboratory `rl-lab`: the algorithms of the module on a clock that is not the machine's.
+//!
+//! Everything around the algorithms comes from well-kept crates; everything of the algorithms
+//! comes from [`crate::limit`], so that a replay decides as nginx would.
+//!
+//! | file | what |
+//! |---|---|
+//! | `cli` | the command line, exit codes |
+//! | `error` | what ends a run early |
+//! | `limits` | the text of one `--limit` |
+//! | `limiter` | from that text to something that decides: the one place that names algorithms |
+//! | `log_format` | nginx's `log_format` as a splitter of lines |
+//! | `json_line` | fields of a JSON line |
+//! | `key` | the key expression |
+//! | `stamp` | the times of a log |
+//! | `parser` | a line to its time and key |
+//! | `source` | files, gzip, standard input, one line after the other |
+//! | `reorder` | lines that are a little out of order; spreading of whole seconds |
+//! | `input` | all of that for a whole run, with progress and bad lines |
+//! | `keys` | key texts to dense numbers |
+//! | `replay` | statistics of a replay |
+//! | `report` | statistics to tables, JSON and a page |
+//! | `suggest` | the smallest burst or quota that would have refused little enough |
+
+pub mod cli;
+pub mod error;
+pub mod input;
+mod json_line;
+mod key;
+pub mod keys;
+pub mod limiter;
+pub mod limits;
+pub mod log_format;
+mod parser;
+mod reorder;
+pub mod replay;
+pub mod report;
+mod source;
+mod stamp;
+pub mod suggest;
