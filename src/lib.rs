@@ -10,6 +10,7 @@
 //! | [`engine`] | one request against several limits: judge all, then charge all | `limit`, `store` |
 //! | [`config`] | directive arguments to types; every error quotes the value | `limit` |
 //! | [`report`] | types to text: log lines, status words | `limit`, plain values of the others |
+//! | `lab` | `rl-lab`: the same algorithms on the clock of a log | `limit`, `config` |
 //! | `nginx` | the glue; only here does a type of nginx have a name | everything |
 //!
 //! Time is always an argument: nothing outside `nginx` reads a clock, but for the bounded wait of
@@ -17,6 +18,8 @@
 
 pub mod config;
 pub mod engine;
+#[cfg(feature = "lab")]
+pub mod lab;
 pub mod limit;
 #[cfg(feature = "module")]
 pub mod nginx;
