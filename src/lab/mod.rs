@@ -5,6 +5,7 @@
 //! | `cli` | the command line, exit codes |
 //! | `decimal` | times and fractions as text |
 //! | `error` | what ends a run early |
+//! | `estimate` | what the sliding window counter compares |
 //! | `labs` | scenarios that tell the algorithms apart |
 //! | `setting` | a limit from the words of the directives |
 //! | `sheet` | tables |
@@ -14,6 +15,7 @@
 pub mod cli;
 mod decimal;
 pub mod error;
+mod estimate;
 pub mod labs;
 mod setting;
 mod sheet;

@@ -88,7 +88,7 @@ impl Teller for GcraTeller {
             Column::text("ahead of schedule <= tolerance ?"),
             Column::text("decision"),
             Column::number("TAT after"),
-            Column::number("in tokens"),
+            Column::number("tokens at t"),
         ]
     }
 

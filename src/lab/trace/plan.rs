@@ -1,7 +1,7 @@
 //! What is to be traced: times and limits, from the command line.
 
 use super::Args;
-use crate::config::{AlgorithmName, ConfigError, Rate};
+use crate::config::{AlgorithmName, ConfigError, LimitArgs, Rate};
 use crate::lab::error::LabError;
 use crate::lab::setting::Setting;
 
@@ -48,6 +48,10 @@ impl Plan {
             plan.settings.push(written.setting(algorithm, |_| true)?);
             return Ok(plan);
         }
+        // What is no burst or delay at all is not a matter of the algorithm.
+        let words =
+            std::iter::once(&b"zone="[..]).chain(written.words.iter().map(|w| w.as_bytes()));
+        LimitArgs::parse(b"rl_req", words).map_err(usage)?;
         for algorithm in AlgorithmName::ALL {
             match written.setting(algorithm, |word| can_use(algorithm, word)) {
                 Ok(setting) => plan.settings.push(setting),

@@ -2,6 +2,7 @@
 
 use super::step::{at, time_column, Step, Teller};
 use crate::lab::decimal::{fraction, short_seconds, Scale};
+use crate::lab::estimate::Estimate;
 use crate::lab::sheet::Column;
 use crate::lab::timeline::SpanCounter;
 use crate::limit::{Now, SlidingState, SlidingWindow, View, NS_PER_MS};
@@ -27,19 +28,13 @@ impl SlidingTeller {
         (state.start_ms / self.window_ms()).to_string()
     }
 
-    /// What was compared, from the counts as the algorithm has brought them up to date.
-    fn estimate(&self, step: &Step<'_, Self>) -> String {
-        let SlidingState { start_ms, previous, current } = step.charged.next;
-        let current = current.saturating_sub(1);
-        let elapsed_ms = step.now.wall_ms.saturating_sub(start_ms);
-        let covered_ms = self.window_ms().saturating_sub(elapsed_ms);
-        let window = u128::from(self.window_ms());
-        let estimate = u128::from(previous) * u128::from(covered_ms) + u128::from(current) * window;
-        format!(
-            "{previous} x {} + {current} = {}",
-            fraction(covered_ms.into(), window, self.places),
-            fraction(estimate, window, self.places)
-        )
+    /// The weighted sum, and the estimate alone.
+    fn estimate(&self, step: &Step<'_, Self>) -> [String; 2] {
+        let estimate = Estimate::of(&self.rule, step.found.as_ref(), step.now);
+        let Estimate { previous, current, covered_ms, window_ms } = estimate;
+        let share = fraction(covered_ms.into(), window_ms.into(), self.places);
+        let total = fraction(estimate.times_window(), window_ms.into(), self.places);
+        [format!("{previous} x {share} + {current} = {total}"), total]
     }
 
     /// What an exact count holds against the key, and where it would have decided differently.
@@ -100,8 +95,7 @@ impl Teller for SlidingTeller {
     }
 
     fn row(&self, step: &Step<'_, Self>) -> Vec<String> {
-        let estimate = self.estimate(step);
-        let compared = estimate.rsplit(' ').next().unwrap_or_default();
+        let [sum, estimate] = self.estimate(step);
         let found = step.found.unwrap_or_default();
         let after = step.after.unwrap_or_default();
         let [exact, against] = self.exact(step);
@@ -111,8 +105,8 @@ impl Teller for SlidingTeller {
             found.previous.to_string(),
             found.current.to_string(),
             self.number(&step.charged.next),
-            estimate.clone(),
-            step.ask(format!("{compared} < {}", self.rule.quota)),
+            sum,
+            step.ask(format!("{estimate} < {}", self.rule.quota)),
             step.decision(),
             after.previous.to_string(),
             after.current.to_string(),
