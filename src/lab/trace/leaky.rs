@@ -43,12 +43,12 @@ impl Teller for LeakyTeller {
         vec![
             time_column(),
             Column::number("excess before"),
-            Column::number("stored at"),
+            Column::number("last before"),
             Column::text("excess - elapsed x rate + 1"),
             Column::text("excess <= burst ?"),
             Column::text("decision"),
             Column::number("excess after"),
-            Column::number("stored at"),
+            Column::number("last after"),
         ]
     }
 

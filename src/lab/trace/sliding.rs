@@ -77,14 +77,14 @@ impl Teller for SlidingTeller {
         vec![
             time_column(),
             Column::number("window before"),
-            Column::number("previous"),
-            Column::number("current"),
+            Column::number("previous before"),
+            Column::number("current before"),
             Column::number("window"),
             Column::text("previous x share + current"),
             Column::text("estimate < quota ?"),
             Column::text("decision"),
             Column::number("previous after"),
-            Column::number("current"),
+            Column::number("current after"),
             Column::number("exact count"),
             Column::text("against it"),
         ]
