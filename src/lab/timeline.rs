@@ -189,3 +189,32 @@ impl SpanCounter {
         self.times.len()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::limit::{FixedWindow, LeakyQueue, Schedule};
+
+    #[test]
+    fn a_span_includes_one_of_its_ends() {
+        let rule = Rule::FixedWindow(FixedWindow { quota: 9, window_ms: 1000 });
+        let timeline = Timeline::run(&rule, [0, 999, 1000, 1999, 3500]);
+        assert_eq!(timeline.max_in_any_ms(1000), 2);
+        assert_eq!(timeline.max_in_any_ms(1001), 3);
+        assert_eq!(timeline.admitted_per_ms(1000), [2, 2, 0, 1]);
+        assert_eq!(timeline.decisions(), "11111");
+    }
+
+    #[test]
+    fn refused_requests_count_nowhere() {
+        let schedule = Schedule { interval_ns: 1_000_000_000, horizon_ns: u64::MAX };
+        let rule = Rule::LeakyQueue(LeakyQueue { schedule, capacity_ns: 2_000_000_000 });
+        let timeline = Timeline::run(&rule, [5, 5, 5, 9_000]);
+        assert_eq!((timeline.passed(), timeline.total()), (3, 4));
+        assert_eq!(timeline.decisions(), "1101");
+        assert_eq!(timeline.longest_wait_ms(), 1000);
+        assert_eq!(timeline.max_in_any_ms(1), 2);
+        assert_eq!(Timeline::default().admitted_per_ms(1000), [0; 0]);
+        assert_eq!(Timeline::default().max_in_any_ms(1000), 0);
+    }
+}

@@ -48,7 +48,10 @@ impl Told {
         match self.rule.undelayed_ns {
             0 => "Held until it is on schedule.".to_string(),
             undelayed_ns => {
-                format!("Held while more than {} s ahead.", self.scale.seconds(undelayed_ns))
+                format!(
+                    "Held until it is no more than {} s ahead.",
+                    self.scale.seconds(undelayed_ns)
+                )
             }
         }
     }

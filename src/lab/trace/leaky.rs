@@ -30,7 +30,7 @@ impl Teller for LeakyTeller {
         let held = if delay >= burst {
             "Nobody is held.".to_string()
         } else {
-            format!("Held for (excess - {}) / {rate} s above that.", delay / REQUEST)
+            format!("While it is above {0}, held for (excess - {0}) / {rate} s.", delay / REQUEST)
         };
         format!(
             "excess = max(0, excess - elapsed x {rate} + 1); a new key starts with 0.\n\

@@ -23,7 +23,7 @@ use super::timeline::Timeline;
 use crate::config::AlgorithmName;
 use crate::limit::Rule;
 
-/// Show, request by request, what an algorithm finds, compares, decides and stores.
+/// Show, request by request, what an algorithm finds, compares, decides and stores
 ///
 /// Without --rate, --burst, --delay and --nodelay: five requests in ten seconds, five at once.
 /// Without --times: twelve requests that tell the algorithms apart.
@@ -32,7 +32,7 @@ pub struct Args {
     /// One algorithm, as in "rl_zone ... algorithm=NAME"; all eight without it
     #[arg(long, value_name = "NAME")]
     pub algorithm: Option<String>,
-    /// Requests in a period, as in "rl_zone ... rate=RATE": 10r/s, 30r/m, 5r/10s
+    /// Requests in a period, as in "rl_zone ... rate=RATE": 10r/s, 30r/m; 5r/10s without it
     #[arg(long, value_name = "RATE")]
     pub rate: Option<String>,
     /// Requests above the first that may come at once, as in "rl_req ... burst=NUMBER"
