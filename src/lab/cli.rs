@@ -15,6 +15,7 @@ use super::log_format::LogFormat;
 use super::replay::Replay;
 use super::report;
 use super::suggest::{suggest, Question, Share, Stream};
+use super::{labs, trace};
 use crate::config::Rate;
 
 /// Usage errors and inputs that cannot be read, as clap itself has it.
@@ -30,6 +31,8 @@ struct Cli {
 
 #[derive(Debug, Subcommand)]
 enum Command {
+    Trace(trace::Args),
+    Labs(labs::Args),
     /// Replay access logs against limits and compare what they would have done
     Replay(ReplayArgs),
     /// Find the smallest burst or quota that would have refused little enough
@@ -140,9 +143,20 @@ enum OutputFormat {
     Json,
 }
 
+/// Writes to standard output through a buffer.
+fn to_stdout(
+    write: impl FnOnce(&mut io::BufWriter<io::StdoutLock<'_>>) -> Result<(), LabError>,
+) -> Result<(), LabError> {
+    let mut out = io::BufWriter::new(io::stdout().lock());
+    write(&mut out)?;
+    out.flush().map_err(LabError::stdout)
+}
+
 /// Runs the program with the arguments of the process.
 pub fn main() -> ExitCode {
     let result = match Cli::parse().command {
+        Command::Trace(arguments) => to_stdout(|out| trace::run(&arguments, out)),
+        Command::Labs(arguments) => to_stdout(|out| labs::run(&arguments, out)),
         Command::Replay(arguments) => replay(&arguments),
         Command::Suggest(arguments) => suggestions(&arguments),
         Command::Completions { shell } => completions(shell),

@@ -7,6 +7,12 @@
 //! |---|---|
 //! | `cli` | the command line, exit codes |
 //! | `error` | what ends a run early |
+//! | `trace` | a few requests through an algorithm, step by step |
+//! | `labs` | scenarios that tell the algorithms apart |
+//! | `timeline` | one key on a virtual clock, for both |
+//! | `setting` | their limit, from the words of the directives |
+//! | `estimate` | what the sliding window counter compares |
+//! | `sheet`, `decimal` | their tables and numbers |
 //! | `limits` | the text of one `--limit` |
 //! | `limiter` | from that text to something that decides: the one place that names algorithms |
 //! | `log_format` | nginx's `log_format` as a splitter of lines |
@@ -23,11 +29,14 @@
 //! | `suggest` | the smallest burst or quota that would have refused little enough |
 
 pub mod cli;
+mod decimal;
 pub mod error;
+mod estimate;
 pub mod input;
 mod json_line;
 mod key;
 pub mod keys;
+pub mod labs;
 pub mod limiter;
 pub mod limits;
 pub mod log_format;
@@ -35,6 +44,10 @@ mod parser;
 mod reorder;
 pub mod replay;
 pub mod report;
+mod setting;
+mod sheet;
 mod source;
 mod stamp;
 pub mod suggest;
+mod timeline;
+pub mod trace;

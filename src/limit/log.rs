@@ -84,6 +84,12 @@ impl LogView<'_> {
         let words = self.words();
         self.word((self.next() + words - 1 - back % words) % words) & TIME_MASK
     }
+
+    /// The times of the admissions in the ring, the newest first, in milliseconds; also of those
+    /// that no longer count and wait to be overwritten. To look at, not to decide by.
+    pub fn times_ms(&self) -> impl Iterator<Item = u64> + '_ {
+        (0..self.filled()).map(|back| self.time_ms(back))
+    }
 }
 
 impl LogEntries {
