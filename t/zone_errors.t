@@ -17,7 +17,7 @@ my $t = Test::Nginx->new()->has(qw/http limit_req/);
 # On the http level, in a location, and what is said; all in the words of limit_req.
 my @refused = (
 	(map { [ "limit_req_zone \$arg_k zone=y:1m $_;", '', qq{invalid rate "$_"} ] }
-		qw( rate= rate=0 rate=0r/s rate=r/s rate=-1r/s rate=1.5r/s rate=1r/h rate=1r/ rate=x )),
+		qw( rate= rate=0 rate=0r/s rate=r/s rate=-1r/s rate=1.5r/s rate=1r/ rate=x )),
 	(map { [ "limit_req_zone \$arg_k $_ rate=1r/m;", '', qq{invalid zone size "$_"} ] }
 		qw( zone=y zone=y: zone=y:x zone=y:-1m zone=y:1g zone=y:1m1 )),
 	(map { [ "limit_req_zone \$arg_k $_ rate=1r/m;", '', qq{zone "$_" is too small} ] }
@@ -37,9 +37,18 @@ my @refused = (
 		'"limit_req_zone" directive is not allowed here' ],
 );
 
-# What limit_req_zone takes, to be wrong later.
-my @refused_by_us = map { [ "rl_zone \$arg_k zone=y:1m $_;", '', qr/^invalid rate "$_", at most \d+/ ] }
-	qw( rate=9223372036854776 rate=9223372036854775807r/s rate=99999999999999999999 );
+# What limit_req_zone takes, to be wrong later, and what it does not know.
+my @refused_by_us = (
+	(map { [ "rl_zone \$arg_k zone=y:1m $_;", '', qr/^invalid rate "$_", at most \d+/ ] }
+		qw( rate=9223372036854776 rate=9223372036854775807r/s rate=99999999999999999999 )),
+	[ 'rl_zone $arg_k zone=y:1m rate=1r/h;', '', qr{^invalid rate "rate=1r/h": "leaky" .* use "algorithm=gcra"} ],
+	[ 'rl_zone $arg_k zone=y:1m algorithm=fifo;', '', qr/^invalid algorithm "algorithm=fifo", one of leaky, gcra,/ ],
+	[ 'rl_zone $arg_k zone=y:1m rate=1r/10x;', '', qr{^invalid rate "rate=1r/10x"} ],
+	[ 'rl_zone $arg_k zone=y:1m rate=20000000r/s algorithm=gcra;', '',
+		qr{^invalid rate "rate=20000000r/s": "gcra" takes at most 10000000 requests a second} ],
+	[ 'rl_zone $arg_k zone=y:32k rate=1000r/m algorithm=sliding_log;', '',
+		qr{is too small for "sliding_log" at "rate=1000r/m": a key takes 8000 bytes, so 3 keys fit} ],
+);
 
 my @accepted = (
 	'limit_req_zone $arg_k zone=y:32k rate=1;',
@@ -49,6 +58,9 @@ my @accepted = (
 # limit_req_zone takes exactly three arguments.
 my @accepted_by_us = (
 	'rl_zone $arg_k zone=y:1m;',
+	(map { "rl_zone \$arg_k zone=y:1m rate=$_ algorithm=gcra;" } qw( 1r/h 1r/d 1r/w 5r/10s 2r/500ms 1000000r/s )),
+	(map { "rl_zone \$arg_k zone=y:1m rate=10r/m algorithm=$_;" } qw( leaky gcra token_bucket leaky_queue
+		fixed_window anchored_window sliding_window swc sliding_log )),
 	'rl_zone $arg_k zone=x:1m rate=1r/s zone=y:1m rate=5r/s;',
 );
 

@@ -31,6 +31,8 @@ fn decide(request: Request<'_>, conf: &LocConf) -> Result<ngx_int_t, Failed> {
     super::hooks::run(request);
     let needs_fine = conf.limits.iter().any(|limit| limit.needs_fine_clock());
     let now = clock::now(needs_fine);
+    #[cfg(feature = "test-clock")]
+    let now = super::hooks::virtual_now(request).unwrap_or(now);
     let outcome = engine::decide(&conf.limits, mode, now, |limit| key_hash(request, limit))?;
     write_log(request, conf, &outcome);
     let Some(status) = Status::of(&outcome, mode) else {
@@ -39,6 +41,9 @@ fn decide(request: Request<'_>, conf: &LocConf) -> Result<ngx_int_t, Failed> {
     request.remember(status)?;
     match (status, outcome) {
         (Status::Rejected, _) => Ok(conf.status_code.cast_signed()),
+        // On a virtual clock nobody waits.
+        #[cfg(feature = "test-clock")]
+        (Status::Delayed, _) if super::hooks::virtual_now(request).is_some() => Ok(raw::DECLINED),
         (Status::Delayed, Outcome::Delay { wait_ms, .. }) => delay::hold(request, wait_ms),
         _ => Ok(raw::DECLINED),
     }

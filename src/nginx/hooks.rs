@@ -1,6 +1,8 @@
 //! For tests only: what a request asks for by its arguments.
 
 use super::request::Request;
+#[cfg(feature = "test-clock")]
+use crate::limit::Now;
 use crate::store::hooks;
 
 /// Stops the worker inside the table's lock, or panics.
@@ -11,4 +13,13 @@ pub fn run(request: Request<'_>) {
         args if args.ends_with(b"rl_panic=1") => panic!("asked for by a request"),
         _ => {}
     }
+}
+
+/// The instant that a request asks to be judged at: `now=` in milliseconds, its last argument.
+#[cfg(feature = "test-clock")]
+pub fn virtual_now(request: Request<'_>) -> Option<Now> {
+    let args = request.args();
+    let start = args.windows(4).rposition(|four| four == b"now=")? + 4;
+    let text = std::str::from_utf8(args.get(start..)?).ok()?;
+    text.parse().ok().map(Now::at_ms)
 }
