@@ -46,10 +46,13 @@ impl Schedule {
         self.interval_ns.saturating_mul(u64::from(requests))
     }
 
-    /// The state of a key once a request that is so far ahead is charged.
+    /// The state of a key once a request that is so far ahead is charged. Never beyond the horizon,
+    /// where workers that charge without asking again may end up together: it would be taken for
+    /// another rate, and the key be let go.
     #[inline]
     pub(super) fn next(&self, now: Now, lead_ns: u64) -> Ahead {
-        Ahead { until_ns: now.ns.saturating_add(lead_ns).saturating_add(self.interval_ns) }
+        let lead_ns = lead_ns.saturating_add(self.interval_ns).min(self.horizon_ns);
+        Ahead { until_ns: now.ns.saturating_add(lead_ns) }
     }
 
     /// How many whole intervals fit a span.
@@ -79,4 +82,26 @@ pub(super) fn whole_ms(span_ns: u64) -> u64 {
 #[inline]
 pub(super) fn ms_up(span_ns: u64) -> u64 {
     span_ns.div_ceil(NS_PER_MS)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::limit::{Algorithm, Gcra, Verdict};
+
+    /// Two workers charge an earlier limit of several at the same time: at one request an hour
+    /// that is two hours, and not a time of another rate.
+    #[test]
+    fn charges_that_go_beyond_the_limit_are_kept() {
+        let hour_ns = 3600 * 1000 * NS_PER_MS;
+        let horizon_ns = hour_ns + Schedule::SLACK_NS;
+        let schedule = Schedule { interval_ns: hour_ns, horizon_ns };
+        let rule = Gcra { schedule, tolerance_ns: 0, undelayed_ns: u64::MAX };
+        let mut state = None;
+        for _ in 0..3 {
+            state = Some(rule.charge(state.as_ref(), Now::at_ms(5), 1).next);
+        }
+        let verdict = rule.judge(state.as_ref(), Now::at_ms(6), 1);
+        assert!(matches!(verdict, Verdict::Reject(_)), "{verdict:?}");
+    }
 }
