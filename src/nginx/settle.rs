@@ -46,9 +46,9 @@ pub unsafe fn settle(cf: *mut ngx_conf_t) -> bool {
 }
 
 /// Computes the rule of a directive.
-fn settle_limit(limit: &Limit, main_conf: &MainConf) -> Result<(), Line> {
+fn settle_limit(limit: &Limit, main_conf: &MainConf) -> Result<(), Box<Line>> {
     let Some(zone) = limit.zone.declared() else {
-        let mut line = Line::new();
+        let mut line = Box::new(Line::new());
         line.push(b"\"rl_req\" names zone \"").push(limit.zone.name());
         line.push(b"\", but no \"rl_zone\" declares it in ").push(limit.file());
         line.put(format_args!(":{}", limit.line));
@@ -62,7 +62,7 @@ fn settle_limit(limit: &Limit, main_conf: &MainConf) -> Result<(), Line> {
             Ok(())
         }
         Err(error) => {
-            let mut line = Line::new();
+            let mut line = Box::new(Line::new());
             line.push(b"\"rl_req\" on zone \"").push(limit.zone.name());
             line.put(format_args!("\": {error} in "));
             line.push(limit.file()).put(format_args!(":{}", limit.line));
