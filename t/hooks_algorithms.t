@@ -17,7 +17,7 @@ use Test::RateLimit;
 
 ###############################################################################
 
-plan(skip_all => 'no module with test hooks (TEST_RL_HOOKS)') unless $ENV{TEST_RL_HOOKS};
+needs_hooks();
 
 # By the names of the reference data.
 my %algorithm = (

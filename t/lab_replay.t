@@ -18,7 +18,7 @@ use Test::RateLimit;
 ###############################################################################
 
 my $lab = $ENV{TEST_RL_LAB};
-plan(skip_all => 'no rl-lab (TEST_RL_LAB)') unless $lab;
+plan(skip_all => 'needs rl-lab: cargo build --features lab, then TEST_RL_LAB=target/debug/rl-lab') unless $lab;
 
 my %limits = (
 	leaky => 'rate=40r/s burst=5 nodelay',

@@ -23,7 +23,7 @@ our @EXPORT = qw/
 	migrate write_both write_http is_on_both
 	get ask start status statuses body at_once waits connection address
 	log_of log_lines access_log_of log_is_calm
-	reload_fully worker_pids run_with_hooks hold_in_lock wait_until
+	reload_fully worker_pids needs_hooks run_with_hooks hold_in_lock wait_until
 /;
 
 my @SIDES = qw/ limit_req rl_req /;
@@ -290,7 +290,7 @@ sub reload_fully {
 sub run_with_hooks {
 	my ($plan) = @_;
 
-	Test::More::plan(skip_all => 'no module with test hooks (TEST_RL_HOOKS)') unless $ENV{TEST_RL_HOOKS};
+	needs_hooks();
 	my $t = Test::Nginx->new()->has(qw/http/)->plan($plan);
 	write_http($t, <<'EOF', 'worker_processes 2;');
 rl_zone $arg_k zone=z:1m rate=1r/m;
@@ -303,6 +303,13 @@ server {
 EOF
 	$t->write_file($_, 'served') for qw/ a.html free.html /;
 	return $t->todo_alerts()->run();
+}
+
+# Ends the test where nginx has a module as people install it: no request can stop that one or tell
+# it the time, and a test of that must not pass for one that was made.
+sub needs_hooks {
+	Test::More::plan(skip_all => 'needs the test build: scripts/build-vendored test-clock, then TEST_RL_HOOKS=1')
+		unless $ENV{TEST_RL_HOOKS};
 }
 
 # Only with a module that was built with test hooks: a request with this argument never returns from
