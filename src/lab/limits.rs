@@ -71,9 +71,8 @@ impl fmt::Display for LimitSpec {
             write!(f, " burst={burst}")?;
         }
         match self.delay {
+            Some(delay) => write!(f, " {delay}"),
             None => Ok(()),
-            Some(Delay::After(requests)) => write!(f, " delay={requests}"),
-            Some(Delay::Never) => f.write_str(" nodelay"),
         }
     }
 }
