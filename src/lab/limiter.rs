@@ -25,14 +25,12 @@ pub trait Limiter {
     /// Judges one request and charges it if it is admitted.
     ///
     /// `key` is a dense number that stands for the key's text, used again for another text once
-    /// all limits have called the key recovered and have been told to forget it.
+    /// all limits have called the key recovered. What is held is kept then: a recovered state is
+    /// judged as none would be, and its memory is the next key's.
     fn decide(&mut self, key: usize, now_ms: u64) -> Decision;
 
     /// Whether nothing is held against the key any more.
     fn recovered(&self, key: usize, now_ms: u64) -> bool;
-
-    /// Drops what is held against the key.
-    fn forget(&mut self, key: usize);
 }
 
 /// What an algorithm is given besides a rate, which is what `suggest` can vary.
@@ -135,12 +133,6 @@ impl<A: Algorithm> Limiter for Held<A> {
             _ => true,
         }
     }
-
-    fn forget(&mut self, key: usize) {
-        if let Some(state) = self.states.get_mut(key) {
-            *state = None;
-        }
-    }
 }
 
 #[cfg(test)]
@@ -152,7 +144,7 @@ mod tests {
     }
 
     #[test]
-    fn keys_are_apart_and_forgotten() {
+    fn keys_are_apart_and_recover() {
         let mut limit = limiter("leaky rate=10r/s burst=1");
         assert_eq!(limit.decide(3, 0), Decision::Pass);
         assert_eq!(limit.decide(3, 0), Decision::Delay { wait_ms: 100 });
@@ -160,8 +152,8 @@ mod tests {
         assert_eq!(limit.decide(0, 0), Decision::Pass);
         assert!(!limit.recovered(3, 199));
         assert!(limit.recovered(3, 200) && limit.recovered(99, 0));
-        limit.forget(3);
-        assert_eq!(limit.decide(3, 0), Decision::Pass);
+        assert_eq!(limit.decide(3, 200), Decision::Pass);
+        assert_eq!(limit.decide(3, 200), Decision::Delay { wait_ms: 100 });
     }
 
     #[test]

@@ -304,8 +304,6 @@ mod tests {
         fn recovered(&self, _: usize, _: u64) -> bool {
             false
         }
-
-        fn forget(&mut self, _: usize) {}
     }
 
     fn make(spec: &LimitSpec) -> Result<Box<dyn Limiter>, LabError> {

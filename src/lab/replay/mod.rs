@@ -234,7 +234,6 @@ impl Replay {
             let rest = self.windows.is_idle(number, now_ms)
                 && self.judges.iter().all(|judge| judge.limiter.recovered(number, now_ms));
             if rest {
-                self.judges.iter_mut().for_each(|judge| judge.limiter.forget(number));
                 self.settle(number, key);
                 self.ledger.at_rest(key, &mut self.keys);
             }
