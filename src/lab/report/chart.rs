@@ -18,6 +18,21 @@ const BAR: u32 = 22;
 const KEY_WIDTH: u32 = 300;
 const KEY_LENGTH: usize = 42;
 
+/// Colours that stay apart on white for colour-blind eyes too (Okabe and Ito, 2008).
+struct Colours;
+
+impl Palette for Colours {
+    const COLORS: &'static [(u8, u8, u8)] = &[
+        (0, 114, 178),
+        (213, 94, 0),
+        (0, 158, 115),
+        (204, 121, 167),
+        (86, 180, 233),
+        (230, 159, 0),
+        (0, 0, 0),
+    ];
+}
+
 type Area<'a> = DrawingArea<SVGBackend<'a>, Shift>;
 
 /// A line of a chart over time.
@@ -66,7 +81,7 @@ pub(super) fn keys(limit: &LimitSummary) -> Result<String, LabError> {
             let length = (room * key.refused as f64 / most as f64).round() as i32;
             let left = KEY_WIDTH.cast_signed();
             let bar = [(left, top), (left + length.max(1), top + BAR.cast_signed() - 4)];
-            root.draw(&Rectangle::new(bar, Palette99::pick(0).filled())).map_err(cannot_draw)?;
+            root.draw(&Rectangle::new(bar, Colours::pick(0).filled())).map_err(cannot_draw)?;
             root.draw_text(&shortened(&key.key), &style, (4, top + 2)).map_err(cannot_draw)?;
             let count = key.refused.to_string();
             let at = (left + length + 6, top + 2);
@@ -100,7 +115,7 @@ fn over_time(timeline: &Timeline, series: &[Series], unit: &str) -> Result<Strin
             .draw()
             .map_err(cannot_draw)?;
         for (number, series) in series.iter().enumerate() {
-            let color = Palette99::pick(number).to_rgba();
+            let color = Colours::pick(number).to_rgba();
             let points = (0_u64..).zip(&series.values).map(|(n, value)| (time_of(n), *value));
             let legend =
                 move |(x, y)| PathElement::new([(x, y), (x + 16, y)], color.stroke_width(2));

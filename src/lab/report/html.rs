@@ -21,6 +21,8 @@ body { font: 15px/1.5 sans-serif; max-width: 980px; margin: 2em auto; padding: 0
 table { border-collapse: collapse; margin: 1em 0; font-size: 14px }
 th, td { padding: 3px 10px; border-bottom: 1px solid #ddd; text-align: right }
 th:first-child, td:first-child { text-align: left }
+td { white-space: nowrap }
+.wide { overflow-x: auto }
 .note { background: #fff6dd; padding: 6px 12px }
 svg { max-width: 100%; height: auto }
 code { overflow-wrap: anywhere }
@@ -94,10 +96,10 @@ fn limit(page: &mut String, summary: &Summary, place: usize) -> Result<(), LabEr
 }
 
 fn table(page: &mut String, sheet: &Sheet) -> fmt::Result {
-    page.push_str("<table>\n");
+    page.push_str("<div class=\"wide\"><table>\n");
     row(page, "th", &sheet.header)?;
     sheet.rows.iter().try_for_each(|cells| row(page, "td", cells))?;
-    page.push_str("</table>\n");
+    page.push_str("</table></div>\n");
     Ok(())
 }
 
