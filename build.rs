@@ -1,5 +1,5 @@
-//! Compiles stock `limit_req` behind a shim for the differential test. The module itself needs
-//! nothing from here.
+//! Compiles stock `limit_req` behind a shim for the differential test and the bench. The module
+//! itself needs nothing from here.
 
 fn main() {
     println!("cargo::rerun-if-changed=build.rs");
@@ -33,10 +33,12 @@ mod stock {
         declare(&out);
         let object = compile(&includes);
         let archive = archive(&out, &nginx, &object);
-        // Only to tests: in the module it would be a second copy of nginx's globals.
-        println!("cargo::rustc-link-arg-tests={}", archive.display());
-        for argument in ["-lcrypt", "-lpcre2-8", "-lssl", "-lcrypto", "-lz"] {
-            println!("cargo::rustc-link-arg-tests={argument}");
+        // Never to the module: in it, it would be a second copy of nginx's globals.
+        for target in ["tests", "benches"] {
+            println!("cargo::rustc-link-arg-{target}={}", archive.display());
+            for argument in ["-lcrypt", "-lpcre2-8", "-lssl", "-lcrypto", "-lz"] {
+                println!("cargo::rustc-link-arg-{target}={argument}");
+            }
         }
     }
 

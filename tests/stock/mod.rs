@@ -18,6 +18,9 @@ pub const DECLINED: isize = -5;
 /// What `nodelay` is to stock.
 const NODELAY: u64 = i64::MAX.cast_unsigned() / 1000 * 1000;
 
+/// Room for the keys of a test.
+const ZONE_BYTES: usize = 256 * 1024;
+
 /// Limits of one request, at most.
 pub const LIMITS: usize = 3;
 
@@ -41,7 +44,7 @@ impl Zone {
     pub fn new(number: usize, rate: u64) -> Self {
         let _turn = turn();
         // SAFETY: the shim has been initialised by `turn`, and this thread has its turn.
-        Self(unsafe { sys::stock_zone_new(number, rate as usize) })
+        Self(unsafe { sys::stock_zone_new(number, rate as usize, ZONE_BYTES) })
     }
 
     /// Excess and time of a key's node. The time is 0 if nothing was charged to it.

@@ -6,12 +6,13 @@
 #include "ngx_http_limit_req_module.c"
 #include "shim.h"
 
-#define ZONE_SIZE  (256 * 1024)
+#include <sys/mman.h>
 
 struct stock_zone {
     ngx_shm_zone_t            shm;
     ngx_http_limit_req_ctx_t  ctx;
     char                      name[24];
+    size_t                    size;
 };
 
 static ngx_log_t    log_sink;
@@ -56,14 +57,19 @@ stock_init(void)
     ngx_crc32_table_init();
 }
 
+/* Shared with children, as a zone is. */
 stock_zone_t *
-stock_zone_new(uintptr_t number, uintptr_t rate)
+stock_zone_new(uintptr_t number, uintptr_t rate, size_t size)
 {
     stock_zone_t     *zone = calloc(1, sizeof(stock_zone_t));
-    ngx_slab_pool_t  *pool = ngx_memalign(4096, ZONE_SIZE, &log_sink);
+    ngx_slab_pool_t  *pool = mmap(NULL, size, PROT_READ | PROT_WRITE,
+                                  MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 
-    ngx_memzero(pool, ZONE_SIZE);
-    pool->end = (u_char *) pool + ZONE_SIZE;
+    if (pool == MAP_FAILED) {
+        abort();
+    }
+    zone->size = size;
+    pool->end = (u_char *) pool + size;
     pool->min_shift = 3;
     pool->addr = (u_char *) pool;
     ngx_shmtx_create(&pool->mutex, &pool->lock, NULL);
@@ -84,8 +90,59 @@ stock_zone_new(uintptr_t number, uintptr_t rate)
 void
 stock_zone_free(stock_zone_t *zone)
 {
-    free(zone->shm.shm.addr);
+    munmap(zone->shm.shm.addr, zone->size);
     free(zone);
+}
+
+void
+stock_after_fork(uintptr_t processors)
+{
+    ngx_pid = ngx_getpid();
+    ngx_ncpu = processors;
+}
+
+/*
+ * One decision as the handler takes it, without the request around it: the same key in each zone,
+ * nothing held back. Whether it is admitted.
+ */
+int
+stock_take(stock_zone_t *const *zones, size_t n, uintptr_t burst, const uint8_t *key, size_t len,
+    uintptr_t now)
+{
+    ngx_int_t                    rc = NGX_DECLINED;
+    ngx_str_t                    text = { len, (u_char *) key };
+    ngx_uint_t                   i, hash, excess;
+    ngx_http_limit_req_ctx_t    *ctx;
+    ngx_http_limit_req_limit_t   limits[4], *limit = NULL;
+
+    ngx_current_msec = now;
+    for (i = 0; i < n; i++) {
+        limits[i].shm_zone = &zones[i]->shm;
+        limits[i].burst = burst;
+        limits[i].delay = NGX_MAX_INT_T_VALUE / 1000 * 1000;
+    }
+    for (i = 0; i < n; i++) {
+        limit = &limits[i];
+        ctx = limit->shm_zone->data;
+        hash = ngx_crc32_short(text.data, text.len);
+        ngx_shmtx_lock(&ctx->shpool->mutex);
+        rc = ngx_http_limit_req_lookup(limit, hash, &text, &excess, i == n - 1);
+        ngx_shmtx_unlock(&ctx->shpool->mutex);
+        if (rc != NGX_AGAIN) {
+            break;
+        }
+    }
+    if (rc == NGX_OK) {
+        return ngx_http_limit_req_account(limits, i, &excess, &limit) == 0;
+    }
+    while (i--) {
+        ctx = limits[i].shm_zone->data;
+        if (ctx->node) {
+            ctx->node->count--;
+            ctx->node = NULL;
+        }
+    }
+    return 0;
 }
 
 /* By the queue of all nodes: the search of the tree is part of what is tested. */

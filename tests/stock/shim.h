@@ -1,4 +1,4 @@
-/* What the differential test calls: stock limit_req, driven through its own handler. */
+/* Stock limit_req for the differential test, through its own handler, and for the bench. */
 
 #include <stddef.h>
 #include <stdint.h>
@@ -26,10 +26,14 @@ typedef struct {
 } stock_state_t;
 
 void stock_init(void);
-stock_zone_t *stock_zone_new(uintptr_t number, uintptr_t rate);
+/* A child and its number of processors; waiters spin only if there are two. */
+void stock_after_fork(uintptr_t processors);
+stock_zone_t *stock_zone_new(uintptr_t number, uintptr_t rate, size_t size);
 void stock_zone_free(stock_zone_t *zone);
 /* Whether there is a node for a key, and what it holds. */
 int stock_zone_state(stock_zone_t *zone, const uint8_t *key, size_t len,
     stock_state_t *state);
 void stock_decide(const stock_limit_t *limits, size_t n, int dry_run,
     uintptr_t now, stock_outcome_t *outcome);
+int stock_take(stock_zone_t *const *zones, size_t n, uintptr_t burst, const uint8_t *key,
+    size_t len, uintptr_t now);
