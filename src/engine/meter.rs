@@ -94,6 +94,7 @@ where
 {
     /// Judges under the lock and stores what the verdict says. `charges` says whether an admission
     /// is to be stored.
+    #[inline]
     fn judge_and_store(&self, key: KeyHash, now: Now, charges: bool) -> Judgement {
         self.table
             .update(key, &Worth::new(&self.rule, now), |state| {
@@ -132,6 +133,7 @@ where
         }
     }
 
+    #[inline]
     fn take(&self, key: KeyHash, now: Now) -> Judgement {
         self.judge_and_store(key, now, true)
     }

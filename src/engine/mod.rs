@@ -58,6 +58,7 @@ pub enum Mode {
 /// # Errors
 ///
 /// The first error of `key`; nothing has been charged then.
+#[inline]
 pub fn decide<M: Meter, E>(
     limits: &[M],
     mode: Mode,
@@ -65,7 +66,9 @@ pub fn decide<M: Meter, E>(
     mut key: impl FnMut(&M) -> Result<Option<KeyHash>, E>,
 ) -> Result<Outcome, E> {
     let mut request = Request { limits, mode, now, key: &mut key };
-    Ok(match request.judge_from(0)? {
+    // One limit is what most locations have: without the call that calls itself.
+    let walk = if let [only] = limits { request.last(0, only) } else { request.judge_from(0) };
+    Ok(match walk? {
         Walk::Refused { limit, excess } => Outcome::Reject { limit, excess },
         Walk::Unlimited => Outcome::Unlimited,
         Walk::Charged(Longest { wait_ms: 0, .. }) => Outcome::Pass,
@@ -107,15 +110,12 @@ impl<M: Meter, E, K: FnMut(&M) -> Result<Option<KeyHash>, E>> Request<'_, M, K> 
         let Some(limit) = self.limits.get(n) else {
             return Ok(Walk::Unlimited);
         };
+        if n + 1 == self.limits.len() {
+            return self.last(n, limit);
+        }
         let Some(key) = (self.key)(limit)? else {
             return self.judge_from(n + 1);
         };
-        if n + 1 == self.limits.len() {
-            return Ok(match limit.take(key, self.now) {
-                Judgement::Reject { excess } => self.refuse(n, limit, excess),
-                Judgement::Accept(hold) => self.admit(n, limit, hold, None),
-            });
-        }
         if let Judgement::Reject { excess } = limit.judge(key, self.now) {
             return Ok(self.refuse(n, limit, excess));
         }
@@ -128,6 +128,18 @@ impl<M: Meter, E, K: FnMut(&M) -> Result<Option<KeyHash>, E>> Request<'_, M, K> 
         Ok(self.admit(n, limit, hold, later))
     }
 
+    /// Judges and charges the last limit at once.
+    #[inline]
+    fn last(&mut self, n: usize, limit: &M) -> Result<Walk, E> {
+        let Some(key) = (self.key)(limit)? else {
+            return Ok(Walk::Unlimited);
+        };
+        Ok(match limit.take(key, self.now) {
+            Judgement::Reject { excess } => self.refuse(n, limit, excess),
+            Judgement::Accept(hold) => self.admit(n, limit, hold, None),
+        })
+    }
+
     fn refuse(&self, n: usize, limit: &M, excess: Thousandths) -> Walk {
         limit.count(match self.mode {
             Mode::Enforce => Counter::Rejected,
@@ -137,6 +149,7 @@ impl<M: Meter, E, K: FnMut(&M) -> Result<Option<KeyHash>, E>> Request<'_, M, K> 
     }
 
     /// Counts a limit that has been charged by its own wait and keeps the longest one.
+    #[inline]
     fn admit(&self, n: usize, limit: &M, hold: Hold, later: Option<Longest>) -> Walk {
         limit.count(match self.mode {
             _ if hold.wait_ms == 0 => Counter::Passed,

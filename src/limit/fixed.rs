@@ -90,6 +90,7 @@ impl Windows for AnchoredWindow {
 impl<W: Windows> Algorithm for W {
     type State = WindowState;
 
+    #[inline]
     fn judge(&self, state: Option<&WindowState>, now: Now, cost: u32) -> Verdict<WindowState> {
         let now_ms = W::clock_ms(now);
         let current = self.current(state, now_ms);

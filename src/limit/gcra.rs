@@ -41,6 +41,7 @@ impl Gcra {
 impl Algorithm for Gcra {
     type State = Ahead;
 
+    #[inline]
     fn judge(&self, state: Option<&Ahead>, now: Now, cost: u32) -> Verdict<Ahead> {
         let lead_ns = self.lead_ns(state, now, cost);
         if lead_ns <= self.tolerance_ns {

@@ -66,7 +66,9 @@ impl Leaky {
             Some(state) if elapsed_ms(state.last, now.ms) == 0 => state.last,
             _ => now.ms,
         };
-        let wait_ms = self.drain_ms(excess.saturating_sub(self.delay));
+        // As stock does: where nothing is held back, nothing is divided.
+        let held = excess.saturating_sub(self.delay);
+        let wait_ms = if held == 0 { 0 } else { self.drain_ms(held) };
         Admission { next: LeakyState { last, excess }, wait_ms, excess }
     }
 
@@ -88,6 +90,7 @@ impl Scalar for LeakyState {}
 impl Algorithm for Leaky {
     type State = LeakyState;
 
+    #[inline]
     fn judge(&self, state: Option<&LeakyState>, now: Now, cost: u32) -> Verdict<LeakyState> {
         let excess = self.excess_with(state, now, cost);
         if excess <= self.burst {

@@ -172,6 +172,7 @@ impl SlidingLog {
 impl Algorithm for SlidingLog {
     type State = Log;
 
+    #[inline]
     fn judge(&self, log: Option<&LogView<'_>>, now: Now, cost: u32) -> Verdict<LogEntries> {
         let room = room_for(self.quota, cost);
         let obstacle_ms = room.and_then(|room| self.obstacle_ms(log, room));

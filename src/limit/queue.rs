@@ -41,6 +41,7 @@ impl LeakyQueue {
 impl Algorithm for LeakyQueue {
     type State = Ahead;
 
+    #[inline]
     fn judge(&self, state: Option<&Ahead>, now: Now, cost: u32) -> Verdict<Ahead> {
         let wait_ns = self.wait_ns(state, now);
         let last_ns = wait_ns.saturating_add(self.others_ns(cost));

@@ -116,6 +116,7 @@ impl SlidingWindow {
 impl Algorithm for SlidingWindow {
     type State = SlidingState;
 
+    #[inline]
     fn judge(&self, state: Option<&SlidingState>, now: Now, cost: u32) -> Verdict<SlidingState> {
         let now_ms = now.wall_ms;
         let window = self.current(state, now_ms);

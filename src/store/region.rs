@@ -118,13 +118,18 @@ impl Space {
     pub fn prefetch(&self, index: usize) {
         #[cfg(target_arch = "x86_64")]
         if let Some(bucket) = self.bucket(index) {
-            use std::arch::x86_64::{_mm_prefetch, _MM_HINT_T0};
-            let line = std::ptr::from_ref(bucket.head).cast::<i8>();
-            // SAFETY: a prefetch of any address has no effect but on speed; these two lines are
-            // the bucket's.
+            let head = std::ptr::from_ref(bucket.head);
+            // For writing, so that the lock need not ask for the line a second time; compilers give
+            // the intrinsic for that only where the baseline has the instruction.
+            // SAFETY: a prefetch has no effect but on speed, also where it is not known: it is a
+            // no-op there. These two lines are the bucket's.
             unsafe {
-                _mm_prefetch::<_MM_HINT_T0>(line);
-                _mm_prefetch::<_MM_HINT_T0>(line.add(64));
+                std::arch::asm!(
+                    "prefetchw [{line}]",
+                    "prefetchw [{line} + 64]",
+                    line = in(reg) head,
+                    options(nostack, preserves_flags),
+                );
             }
         }
         #[cfg(not(target_arch = "x86_64"))]

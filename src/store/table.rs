@@ -219,22 +219,20 @@ impl<R: Record> Table<R> {
     /// # Errors
     ///
     /// The record cannot be reached; `look` was not called.
+    #[inline]
     pub fn look<T>(
         &self,
         key: KeyHash,
         look: impl FnOnce(Option<&R::View<'_>>) -> T,
     ) -> Result<T, Untracked> {
-        let mut look = Some(look);
-        let mut seen = None;
-        self.visit(key, |visit| {
-            let state = match visit {
-                Visit::Hit(locked, slot) => Some(R::load(self.words(locked.bucket, slot))),
-                Visit::Miss(..) => None,
-            };
-            seen = look.take().map(|look| look(state.as_ref()));
-            Ok(())
-        })?;
-        seen.ok_or(Untracked)
+        let candidates = self.candidates(key);
+        match self.glance(key, candidates) {
+            Glance::Hit(locked, slot) => Ok(look(Some(&R::load(self.words(locked.bucket, slot))))),
+            glance => self.visit(key, candidates, glance.is_miss(), |visit| match visit {
+                Visit::Hit(locked, slot) => look(Some(&R::load(self.words(locked.bucket, slot)))),
+                Visit::Miss(_) => look(None),
+            }),
+        }
     }
 
     /// Shows a key's record, `None` if there is none, and stores the one that comes back, if any.
@@ -252,54 +250,81 @@ impl<R: Record> Table<R> {
     where
         A: Algorithm<State = R>,
     {
-        let mut update = Some(update);
-        let mut seen = None;
-        self.visit(key, |visit| {
-            let Some(update) = update.take() else { return Err(Untracked) };
-            #[cfg(feature = "test-hooks")]
-            super::hooks::hold_if_asked();
-            match visit {
-                Visit::Hit(locked, slot) => {
-                    let state = R::load(self.words(locked.bucket, slot));
-                    let (next, answer) = update(Some(&state));
-                    if let Some(next) = next {
-                        R::save(self.words(locked.bucket, slot), next);
-                    }
-                    seen = Some(answer);
-                }
+        let candidates = self.candidates(key);
+        match self.glance(key, candidates) {
+            Glance::Hit(locked, slot) => Ok(self.change(&locked, slot, update)),
+            glance => self.visit(key, candidates, glance.is_miss(), |visit| match visit {
+                Visit::Hit(locked, slot) => self.change(locked, slot, update),
                 Visit::Miss(home) => {
+                    #[cfg(feature = "test-hooks")]
+                    super::hooks::hold_if_asked();
                     let (next, answer) = update(None);
                     if let Some(next) = next {
                         self.insert(home, key, next, worth);
                     }
-                    seen = Some(answer);
+                    answer
                 }
+            }),
+        }
+    }
+
+    /// Shows the record in a slot and stores the one that comes back, if any.
+    #[inline]
+    fn change<T>(
+        &self,
+        locked: &Locked<'_>,
+        slot: usize,
+        update: impl FnOnce(Option<&R::View<'_>>) -> (Option<R::Next>, T),
+    ) -> T {
+        #[cfg(feature = "test-hooks")]
+        super::hooks::hold_if_asked();
+        let words = self.words(locked.bucket, slot);
+        let (next, answer) = update(Some(&R::load(words)));
+        if let Some(next) = next {
+            R::save(words, next);
+        }
+        answer
+    }
+
+    /// Finds a key's record if that takes no waiting, as nearly all requests do. One lock at a
+    /// time.
+    #[inline]
+    fn glance(&self, key: KeyHash, (first, second): (usize, usize)) -> Glance<'_> {
+        self.space.prefetch(first);
+        self.space.prefetch(second);
+        for index in [first, second] {
+            let Some(locked) = self.try_lock(index) else { return Glance::Busy };
+            self.stuck.forget(index);
+            if let Some(slot) = self.find(locked.bucket, key.0) {
+                return Glance::Hit(locked, slot);
             }
-            Ok(())
-        })?;
-        seen.ok_or(Untracked)
+        }
+        Glance::Miss
     }
 
     /// Finds a key's record and shows it under its lock, or its two candidates if there is none.
-    #[inline]
-    fn visit(
+    /// `missed` says that both have just been looked at.
+    #[inline(never)]
+    fn visit<T>(
         &self,
         key: KeyHash,
-        show: impl FnOnce(Visit<'_>) -> Result<(), Untracked>,
-    ) -> Result<(), Untracked> {
-        let (first, second) = self.candidates(key);
-        self.space.prefetch(first);
-        self.space.prefetch(second);
+        (first, second): (usize, usize),
+        missed: bool,
+        show: impl FnOnce(Visit<'_>) -> T,
+    ) -> Result<T, Untracked> {
         let mut patience = Patience::new(&self.stuck);
         let outcome = (|| {
-            // One lock at a time: nearly all requests are hits.
+            let single = first == second;
             for index in [first, second] {
+                if missed && !single {
+                    break;
+                }
                 let locked = self.lock(index, &mut patience)?;
                 if let Some(slot) = self.find(locked.bucket, key.0) {
-                    return show(Visit::Hit(&locked, slot));
+                    return Ok(show(Visit::Hit(&locked, slot)));
                 }
-                if first == second {
-                    return show(Visit::Miss(Home { first: &locked, second: None }));
+                if single {
+                    return Ok(show(Visit::Miss(Home { first: &locked, second: None })));
                 }
             }
             self.visit_missing(key, (first, second), &mut patience, show)
@@ -312,23 +337,23 @@ impl<R: Record> Table<R> {
 
     /// Looks again with both locks held: between the two looks a resident may have been moved
     /// from the second bucket to the first.
-    fn visit_missing(
+    fn visit_missing<T>(
         &self,
         key: KeyHash,
         (first, second): (usize, usize),
         patience: &mut Patience<'_>,
-        show: impl FnOnce(Visit<'_>) -> Result<(), Untracked>,
-    ) -> Result<(), Untracked> {
+        show: impl FnOnce(Visit<'_>) -> T,
+    ) -> Result<T, Untracked> {
         // In the order of addresses, so that two waiters cannot each hold what the other wants.
         let lower = self.lock(first.min(second), patience)?;
         let upper = self.lock(first.max(second), patience)?;
         let (first, second) = if first < second { (&lower, &upper) } else { (&upper, &lower) };
         for locked in [first, second] {
             if let Some(slot) = self.find(locked.bucket, key.0) {
-                return show(Visit::Hit(locked, slot));
+                return Ok(show(Visit::Hit(locked, slot)));
             }
         }
-        show(Visit::Miss(Home { first, second: Some(second) }))
+        Ok(show(Visit::Miss(Home { first, second: Some(second) })))
     }
 
     #[inline]
@@ -341,7 +366,8 @@ impl<R: Record> Table<R> {
         Ok(Locked { index, bucket, held })
     }
 
-    /// Takes the lock of another bucket if it is free.
+    /// Takes the lock of a bucket if it is free.
+    #[inline]
     pub(super) fn try_lock(&self, index: usize) -> Option<Locked<'_>> {
         let bucket = self.space.bucket(index)?;
         let Owner(me) = self.owner.get();
@@ -371,6 +397,22 @@ impl<R: Record> Table<R> {
     /// The other candidate of a resident of bucket `index`.
     pub(super) fn other(&self, tag: u64, index: usize) -> usize {
         other_bucket(self.secret, tag, index, self.buckets())
+    }
+}
+
+/// What is found without waiting.
+enum Glance<'a> {
+    /// The key's record, with the lock of its bucket held.
+    Hit(Locked<'a>, usize),
+    /// No record in either bucket, each looked at in its turn.
+    Miss,
+    /// A lock is held by somebody else.
+    Busy,
+}
+
+impl Glance<'_> {
+    fn is_miss(&self) -> bool {
+        matches!(self, Self::Miss)
     }
 }
 
