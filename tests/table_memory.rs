@@ -13,9 +13,10 @@ use std::ffi::CStr;
 use std::sync::atomic::Ordering;
 
 use ngx_http_rl::limit::LeakyState;
-use ngx_http_rl::store::{AttachError, Counter, Region, ScalarRecord, Secret, Table};
+use ngx_http_rl::store::{AttachError, Counter, Owner, Region, ScalarRecord, Secret, Table};
 use support::keys::{ahead, key, put, record, take, AT_ONCE};
 use support::memory::{Memory, BUCKET, HEADER, KEY, LEAKY, SLOTS};
+use support::process::Namesake;
 
 #[test]
 fn geometry_is_as_the_tests_assume() {
@@ -186,21 +187,27 @@ fn the_smallest_zones_hold_what_stock_holds_in_them() {
     }
 }
 
+/// More processes than there are stripes of their own, some of which have ended.
 #[test]
-fn counters_are_summed_over_workers_and_views() {
+fn counters_are_summed_over_processes_and_views() {
     let memory = Memory::for_buckets(1);
     let tables = [memory.create(1), memory.attach(), memory.attach()];
-    let owner = ngx_http_rl::store::Owner::of_this_process();
-    for worker in 0..20 {
+    let living: Vec<Namesake> = (0..30).map(|_| Namesake::new()).collect();
+    // A process of this pid that started at another time is dead.
+    let dead = (1..40).map(|start| Owner::of(std::process::id(), start));
+    let owners = dead.chain(living.iter().map(Namesake::owner)).chain([Owner::of_this_process()]);
+    let mut events = 0;
+    for (worker, owner) in owners.enumerate() {
         let table = &tables[worker % 3];
         table.adopt(owner, worker);
         table.count(Counter::Passed);
         (0..worker).for_each(|_| table.count(Counter::Rejected));
+        events += worker as u64;
+        assert_eq!(table.counters().of(Counter::Passed), worker as u64 + 1);
     }
     for table in &tables {
         let counters = table.counters();
-        assert_eq!(counters.of(Counter::Passed), 20);
-        assert_eq!(counters.of(Counter::Rejected), 190);
+        assert_eq!(counters.of(Counter::Rejected), events);
         assert_eq!(counters.of(Counter::Untracked), 0);
     }
 }

@@ -1,11 +1,14 @@
 //! Event counters of a zone.
 //!
-//! Each worker adds to a stripe of its own cache lines. The addition is atomic all the same: during
-//! a reload an old and a new worker have the same number.
+//! Each worker has a stripe of its own cache lines, claimed like a lock by the word of its process,
+//! so that counting takes no atomic addition; one costs as much as a lock. Its number among the
+//! workers would not do: during a reload an old and a new worker have the same. Where all are
+//! taken, workers add atomically to a few shared ones.
 
 use std::sync::atomic::Ordering;
 
-use super::layout::{Header, Stripe, STRIPES, STRIPE_COUNTERS};
+use super::layout::{Header, Stripe, OWN_STRIPES, SHARED_STRIPES, STRIPE_COUNTERS};
+use super::process::{is_dead, Owner};
 
 /// What is counted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -55,11 +58,37 @@ impl Counters {
     }
 }
 
-/// Adds an event to the stripe of a worker.
+/// The number of a shared stripe, by the number of a worker.
+pub(super) fn shared(worker: usize) -> usize {
+    OWN_STRIPES + worker % SHARED_STRIPES
+}
+
+/// Claims a stripe for a process: the one it has, or one that nobody has or whose owner is dead;
+/// else a shared one. The process must be one thread.
+pub(super) fn claim(header: &Header, Owner(owner): Owner, worker: usize) -> usize {
+    let words = &header.stripe_owners;
+    if let Some(own) = words.iter().position(|word| word.load(Ordering::Relaxed) == owner) {
+        return own;
+    }
+    let free = words.iter().position(|word| {
+        let holder = word.load(Ordering::Relaxed);
+        (holder == 0 || is_dead(holder))
+            // What the last owner counted is added to, so it must be seen.
+            && word.compare_exchange(holder, owner, Ordering::AcqRel, Ordering::Relaxed).is_ok()
+    });
+    free.unwrap_or_else(|| shared(worker))
+}
+
+/// Adds an event to a stripe: one that [`claim`] has given to this process, or a shared one.
 #[inline]
-pub(super) fn add(header: &Header, worker: usize, counter: Counter) {
-    let stripe = header.stripes.get(worker % STRIPES);
-    if let Some(counter) = stripe.and_then(|Stripe(counters)| counters.get(counter as usize)) {
-        counter.fetch_add(1, Ordering::Relaxed);
+pub(super) fn add(header: &Header, stripe: usize, counter: Counter) {
+    let counters = header.stripes.get(stripe);
+    let Some(count) = counters.and_then(|Stripe(counters)| counters.get(counter as usize)) else {
+        return;
+    };
+    if stripe < OWN_STRIPES {
+        count.store(count.load(Ordering::Relaxed).wrapping_add(1), Ordering::Relaxed);
+    } else {
+        count.fetch_add(1, Ordering::Relaxed);
     }
 }

@@ -6,16 +6,22 @@
 use std::sync::atomic::{AtomicU64, AtomicU8, Ordering};
 
 /// Raised with every change below.
-pub(super) const LAYOUT_VERSION: u64 = 1;
+pub(super) const LAYOUT_VERSION: u64 = 2;
 
 /// "ngx_rl" and two bytes that UTF-8 does not have.
 pub(super) const MAGIC: u64 = u64::from_be_bytes(*b"ngx_rl\xff\xfe");
 
-/// How many cache-line pairs share the counting. Workers beyond that share one.
-pub(super) const STRIPES: usize = 8;
+/// Counter stripes that have one writer each.
+pub(super) const OWN_STRIPES: usize = 20;
+
+/// Counter stripes for workers beyond that, old and new ones during a reload together.
+pub(super) const SHARED_STRIPES: usize = 4;
+
+/// Words of a pair of cache lines.
+const PAIR: usize = 16;
 
 /// Counters in one stripe: a pair of cache lines full, since CPUs prefetch lines in pairs.
-pub(super) const STRIPE_COUNTERS: usize = 16;
+pub(super) const STRIPE_COUNTERS: usize = PAIR;
 
 /// Room for the text that nginx's slab allocator shows in its log lines, with its final zero.
 pub(super) const LABEL_BYTES: usize = 256;
@@ -47,8 +53,11 @@ pub(super) struct Header {
     reserved: [AtomicU64; 7],
     /// Text for nginx's slab allocator, ended by a zero.
     pub label: [AtomicU8; LABEL_BYTES],
-    /// Event counters.
-    pub stripes: [Stripe; STRIPES],
+    /// Who counts in each of the first stripes, as in the word of a lock; 0 for nobody.
+    pub stripe_owners: [AtomicU64; OWN_STRIPES],
+    unused: [AtomicU64; OWN_STRIPES.next_multiple_of(PAIR) - OWN_STRIPES],
+    /// Event counters: those with one writer, then the shared ones.
+    pub stripes: [Stripe; OWN_STRIPES + SHARED_STRIPES],
 }
 
 /// Counters of some of the workers.
@@ -64,7 +73,8 @@ pub(super) struct BucketHead {
 }
 
 const _: () = assert!(size_of::<BucketHead>() == 128);
-const _: () = assert!(size_of::<Header>() == 128 + LABEL_BYTES + STRIPES * 128);
+const _: () =
+    assert!(size_of::<Header>() == 128 + LABEL_BYTES + 256 + 128 * (OWN_STRIPES + SHARED_STRIPES));
 
 /// A bucket: its head and the states that lie behind it, none if they fit into the head.
 #[derive(Clone, Copy)]
@@ -159,7 +169,7 @@ mod tests {
     fn large_states_fill_the_memory() {
         for (bytes, words, records) in [
             // 128 + 15 * 5 * 8 = 728, which is 768 in whole heads.
-            (1 << 20, 5, (((1 << 20) - 1408) / 768) * 15),
+            (1 << 20, 5, (((1 << 20) - 3712) / 768) * 15),
             // Buckets of 15 would leave a third of the memory over.
             (1 << 20, 1000, 130),
             (1 << 20, 100_000, 1),

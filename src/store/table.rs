@@ -51,7 +51,7 @@ pub struct Table<R> {
     pub(super) secret: Secret,
     words: usize,
     owner: Cell<Owner>,
-    worker: Cell<usize>,
+    stripe: Cell<usize>,
     stuck: Stuck,
     records: std::marker::PhantomData<Cell<R>>,
 }
@@ -129,7 +129,7 @@ impl<R: Record> Table<R> {
             secret,
             words,
             owner: Cell::new(Owner::of_this_process()),
-            worker: Cell::new(0),
+            stripe: Cell::new(counters::shared(0)),
             stuck: Stuck::default(),
             records: std::marker::PhantomData,
         })
@@ -151,7 +151,7 @@ impl<R: Record> Table<R> {
     /// Says who takes locks and counts through this view: after a fork, that is somebody else.
     pub fn adopt(&self, owner: Owner, worker: usize) {
         self.owner.set(owner);
-        self.worker.set(worker);
+        self.stripe.set(counters::claim(self.space.header(), owner, worker));
     }
 
     /// The memory of the table.
@@ -195,7 +195,7 @@ impl<R: Record> Table<R> {
     /// Counts an event.
     #[inline]
     pub fn count(&self, counter: Counter) {
-        counters::add(self.space.header(), self.worker.get(), counter);
+        counters::add(self.space.header(), self.stripe.get(), counter);
     }
 
     /// The events so far, of all processes.
