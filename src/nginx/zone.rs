@@ -162,10 +162,13 @@ unsafe extern "C" fn init_zone(shm_zone: *mut ngx_shm_zone_t, old: *mut c_void) 
         match attached {
             Ok(()) => raw::OK,
             Err(why) => {
+                // Stock says so of a changed key; the rest is about this zone alone.
+                let directive = if old.is_some() { "rl_req" } else { "rl_zone" };
                 let mut line = Line::new();
+                line.push(directive.as_bytes());
                 // SAFETY: the zone's name and log live as long as the zone.
                 unsafe {
-                    line.push(b"rl_req \"").push(raw::bytes(shm_zone.shm.name)).push(b"\" ");
+                    line.push(b" \"").push(raw::bytes(shm_zone.shm.name)).push(b"\" ");
                     log::write(shm_zone.shm.log, raw::LOG_EMERG, line.push(why.as_bytes()));
                 }
                 raw::ERROR

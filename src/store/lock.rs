@@ -84,13 +84,10 @@ impl<'a, W: Word> Held<'a, W> {
     /// The owner's word, where waiting was given up.
     #[inline]
     pub fn take(word: &'a W, me: u64, waiting: &mut impl Wait) -> Result<Self, u64> {
-        match word.swap_if(FREE, me) {
-            Ok(()) => Ok(Self { word, me }),
-            Err(owner) => Self::take_held(word, me, owner, waiting),
-        }
+        Self::take_held(word, me, word.load(), waiting)
     }
 
-    #[cold]
+    /// Looks before each swap: one that fails takes the cache line away from the owner all the same.
     fn take_held(
         word: &'a W,
         me: u64,
@@ -99,7 +96,6 @@ impl<'a, W: Word> Held<'a, W> {
     ) -> Result<Self, u64> {
         loop {
             let from = if owner == FREE {
-                // It was given back while a take-over was tried.
                 FREE
             } else if owner == me {
                 // Left by a process that had this pid and start, or by a section of this one that
@@ -107,7 +103,10 @@ impl<'a, W: Word> Held<'a, W> {
                 me
             } else {
                 match waiting.wait(owner) {
-                    Next::Again => FREE,
+                    Next::Again => {
+                        owner = word.load();
+                        continue;
+                    }
                     Next::TakeOver => owner,
                     Next::GiveUp => return Err(owner),
                 }

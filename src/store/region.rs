@@ -118,18 +118,15 @@ impl Space {
     pub fn prefetch(&self, index: usize) {
         #[cfg(target_arch = "x86_64")]
         if let Some(bucket) = self.bucket(index) {
-            let head = std::ptr::from_ref(bucket.head);
-            // For writing, so that the lock need not ask for the line a second time; compilers give
-            // the intrinsic for that only where the baseline has the instruction.
-            // SAFETY: a prefetch has no effect but on speed, also where it is not known: it is a
-            // no-op there. These two lines are the bucket's.
+            use std::arch::x86_64::{_mm_prefetch, _MM_HINT_T0};
+            let line = std::ptr::from_ref(bucket.head).cast::<i8>();
+            // Not for writing: of the four lines that a decision fetches it writes one or two, and
+            // on a key that several workers want the others would go back and forth too.
+            // SAFETY: a prefetch of any address has no effect but on speed; these two lines are
+            // the bucket's.
             unsafe {
-                std::arch::asm!(
-                    "prefetchw [{line}]",
-                    "prefetchw [{line} + 64]",
-                    line = in(reg) head,
-                    options(nostack, preserves_flags),
-                );
+                _mm_prefetch::<_MM_HINT_T0>(line);
+                _mm_prefetch::<_MM_HINT_T0>(line.add(64));
             }
         }
         #[cfg(not(target_arch = "x86_64"))]
