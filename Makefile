@@ -2,7 +2,7 @@
 # Each is a short script in scripts/; `make help` lists them.
 
 .DEFAULT_GOAL := help
-.PHONY: help run test test-all module system install lint image clean
+.PHONY: help run test test-all bench module system install lint image clean
 
 help: ## This list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1 \2/p' Makefile | awk '{ $$1 = $$1; c = $$1 " " $$2; $$1 = $$2 = ""; printf "  %-14s%s\n", c, $$0 }'
@@ -19,6 +19,9 @@ test: ## Format, clippy, Rust tests, and t/ against the vendored and the system'
 
 test-all: ## test, and what takes long: long random runs, loom, AddressSanitizer, the image
 	@scripts/test --all
+
+bench: ## Measure the module beside nginx's own limit_req; writes BENCHMARKS.md (RL_BENCH_QUICK=1)
+	@scripts/bench
 
 module: ## build/vendored/ngx_http_rl_module.so and the nginx 1.28.3 it is for
 	@scripts/tools cargo
