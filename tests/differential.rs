@@ -136,7 +136,7 @@ fn stock(case: &Case, zones: &[Zone], request: &Request) -> Told {
 fn ours(case: &Case, zones: &[Zone], request: &Request) -> Told {
     let limits: Vec<Metered<'_, Leaky>> = case.locations[request.location]
         .iter()
-        .map(|limit| Metered { rule: limit.rule, table: &zones[limit.zone].table })
+        .map(|limit| Metered { rule: &limit.rule, table: &zones[limit.zone].table })
         .collect();
     let zone_of = |limit: &Metered<'_, Leaky>| {
         zones.iter().position(|zone| std::ptr::eq(&zone.table, limit.table)).unwrap()

@@ -2,7 +2,7 @@
 
 use std::convert::Infallible;
 
-use ngx_http_rl::engine::{self, AnyMeter, AnyTable, Hold, Judgement, Meter, Mode, Outcome};
+use ngx_http_rl::engine::{self, AnyTable, Hold, Judgement, Meter, Mode, Outcome};
 use ngx_http_rl::limit::{Now, Rule};
 use ngx_http_rl::store::{Counter, Counters, KeyHash, Owner, Secret};
 
@@ -69,28 +69,20 @@ impl Side for Ours {
 }
 
 /// As `nginx::limit` has it.
-impl Limit {
-    fn meter(&self) -> Option<AnyMeter<'_>> {
-        self.table.meter(&self.rule)
-    }
-}
-
 impl Meter for Limit {
     fn judge(&self, key: KeyHash, now: Now) -> Judgement {
-        self.meter().map_or(Judgement::UNTRACKED, |meter| meter.judge(key, now))
+        self.table.meter(&self.rule).judge(key, now)
     }
 
     fn take(&self, key: KeyHash, now: Now) -> Judgement {
-        self.meter().map_or(Judgement::UNTRACKED, |meter| meter.take(key, now))
+        self.table.meter(&self.rule).take(key, now)
     }
 
     fn charge(&self, key: KeyHash, now: Now) -> Hold {
-        self.meter().map_or_else(Hold::default, |meter| meter.charge(key, now))
+        self.table.meter(&self.rule).charge(key, now)
     }
 
     fn count(&self, counter: Counter) {
-        if let Some(meter) = self.meter() {
-            meter.count(counter);
-        }
+        self.table.count(counter);
     }
 }

@@ -1,10 +1,7 @@
 //! Tables and limits of any algorithm, each as one type.
 
 use super::{Hold, Judgement, Meter, Metered};
-use crate::limit::{
-    Ahead, AnchoredWindow, FixedWindow, Gcra, Leaky, LeakyQueue, LeakyState, Log, Now, Rule,
-    SlidingLog, SlidingState, SlidingWindow, WindowState,
-};
+use crate::limit::{Ahead, LeakyState, Log, Now, Rule, SlidingState, WindowState};
 use crate::store::{AttachError, Counter, Counters, KeyHash, Kind, Owner, Region, Secret, Table};
 
 /// The table of a zone, by what its algorithm keeps.
@@ -39,12 +36,23 @@ macro_rules! each_table {
     };
 }
 
-macro_rules! each_meter {
-    ($value:expr, $meter:ident => $do:expr) => {
-        each!(
-            $value, $meter => $do,
-            AnyMeter::Leaky | AnyMeter::Gcra | AnyMeter::LeakyQueue | AnyMeter::FixedWindow
-                | AnyMeter::AnchoredWindow | AnyMeter::SlidingWindow | AnyMeter::SlidingLog
+/// Does something with the rule and the table of a limit, whose types go together, or something
+/// else if they do not.
+macro_rules! metered {
+    ($limit:expr, $meter:ident => $do:expr, else $otherwise:expr, $($rule:ident $table:ident)|+) => {
+        match ($limit.rule, $limit.table) {
+            $((Rule::$rule(rule), AnyTable::$table(table)) => {
+                let $meter = Metered { rule, table };
+                $do
+            })+
+            _ => $otherwise,
+        }
+    };
+    ($limit:expr, $meter:ident => $do:expr, else $otherwise:expr) => {
+        metered!(
+            $limit, $meter => $do, else $otherwise,
+            Leaky Leaky | Gcra Ahead | LeakyQueue Ahead | FixedWindow Window
+                | AnchoredWindow Window | SlidingWindow Sliding | SlidingLog Log
         )
     };
 }
@@ -138,67 +146,44 @@ impl AnyTable {
         each_table!(self, table => table.write_label(text))
     }
 
-    /// A rule over this table; `None` if the table keeps something else.
+    /// A rule over this table. If the table keeps something else, which the configuration rules
+    /// out, the limit admits everything untracked.
     #[inline]
-    pub fn meter(&self, rule: &Rule) -> Option<AnyMeter<'_>> {
-        Some(match (*rule, self) {
-            (Rule::Leaky(rule), Self::Leaky(table)) => AnyMeter::Leaky(Metered { rule, table }),
-            (Rule::Gcra(rule), Self::Ahead(table)) => AnyMeter::Gcra(Metered { rule, table }),
-            (Rule::LeakyQueue(rule), Self::Ahead(table)) => {
-                AnyMeter::LeakyQueue(Metered { rule, table })
-            }
-            (Rule::FixedWindow(rule), Self::Window(table)) => {
-                AnyMeter::FixedWindow(Metered { rule, table })
-            }
-            (Rule::AnchoredWindow(rule), Self::Window(table)) => {
-                AnyMeter::AnchoredWindow(Metered { rule, table })
-            }
-            (Rule::SlidingWindow(rule), Self::Sliding(table)) => {
-                AnyMeter::SlidingWindow(Metered { rule, table })
-            }
-            (Rule::SlidingLog(rule), Self::Log(table)) => {
-                AnyMeter::SlidingLog(Metered { rule, table })
-            }
-            _ => return None,
-        })
+    pub fn meter<'t>(&'t self, rule: &'t Rule) -> AnyMeter<'t> {
+        AnyMeter { rule, table: self }
+    }
+
+    /// Counts an event. See [`Table::count`].
+    #[inline]
+    pub fn count(&self, counter: Counter) {
+        each_table!(self, table => table.count(counter));
     }
 }
 
 /// A limit over the table of its zone.
-pub enum AnyMeter<'t> {
-    /// nginx's leaky bucket.
-    Leaky(Metered<'t, Leaky>),
-    /// GCRA and token bucket.
-    Gcra(Metered<'t, Gcra>),
-    /// The leaky bucket as a queue.
-    LeakyQueue(Metered<'t, LeakyQueue>),
-    /// Windows aligned to the wall clock.
-    FixedWindow(Metered<'t, FixedWindow>),
-    /// Windows that open at a key's first request.
-    AnchoredWindow(Metered<'t, AnchoredWindow>),
-    /// Two windows, interpolated.
-    SlidingWindow(Metered<'t, SlidingWindow>),
-    /// The times of the last admissions.
-    SlidingLog(Metered<'t, SlidingLog>),
+pub struct AnyMeter<'t> {
+    rule: &'t Rule,
+    table: &'t AnyTable,
 }
 
 impl Meter for AnyMeter<'_> {
     #[inline]
     fn judge(&self, key: KeyHash, now: Now) -> Judgement {
-        each_meter!(self, meter => meter.judge(key, now))
+        metered!(self, meter => meter.judge(key, now), else Judgement::UNTRACKED)
     }
 
     #[inline]
     fn take(&self, key: KeyHash, now: Now) -> Judgement {
-        each_meter!(self, meter => meter.take(key, now))
+        metered!(self, meter => meter.take(key, now), else Judgement::UNTRACKED)
     }
 
     #[inline]
     fn charge(&self, key: KeyHash, now: Now) -> Hold {
-        each_meter!(self, meter => meter.charge(key, now))
+        metered!(self, meter => meter.charge(key, now), else Hold::default())
     }
 
+    #[inline]
     fn count(&self, counter: Counter) {
-        each_meter!(self, meter => meter.count(counter));
+        self.table.count(counter);
     }
 }

@@ -80,7 +80,7 @@ where
     A::State: Record,
 {
     /// The rule of one directive.
-    pub rule: A,
+    pub rule: &'t A,
     /// The table of its zone.
     pub table: &'t Table<A::State>,
 }
@@ -97,7 +97,7 @@ where
     #[inline]
     fn judge_and_store(&self, key: KeyHash, now: Now, charges: bool) -> Judgement {
         self.table
-            .update(key, &Worth::new(&self.rule, now), |state| {
+            .update(key, &Worth::new(self.rule, now), |state| {
                 match self.rule.judge(state, now, COST) {
                     Verdict::Accept(admission) => {
                         let hold = Hold::of(&admission);
@@ -140,7 +140,7 @@ where
 
     fn charge(&self, key: KeyHash, now: Now) -> Hold {
         self.table
-            .update(key, &Worth::new(&self.rule, now), |state| {
+            .update(key, &Worth::new(self.rule, now), |state| {
                 let admission = self.rule.charge(state, now, COST);
                 let hold = Hold::of(&admission);
                 (Some(admission.next), hold)

@@ -41,8 +41,9 @@ impl Limit {
         self.rule.get().is_some_and(Rule::needs_fine_clock)
     }
 
+    #[inline]
     fn meter(&self) -> Option<AnyMeter<'_>> {
-        self.zone.declared()?.table.as_ref()?.meter(self.rule.get()?)
+        Some(self.zone.declared()?.table.as_ref()?.meter(self.rule.get()?))
     }
 }
 
@@ -53,6 +54,7 @@ impl Meter for Limit {
         self.meter().map_or(Judgement::UNTRACKED, |meter| meter.judge(key, now))
     }
 
+    #[inline]
     fn take(&self, key: KeyHash, now: Now) -> Judgement {
         self.meter().map_or(Judgement::UNTRACKED, |meter| meter.take(key, now))
     }
@@ -61,6 +63,7 @@ impl Meter for Limit {
         self.meter().map_or_else(Hold::default, |meter| meter.charge(key, now))
     }
 
+    #[inline]
     fn count(&self, counter: Counter) {
         if let Some(meter) = self.meter() {
             meter.count(counter);

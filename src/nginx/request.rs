@@ -7,7 +7,6 @@
 
 use core::ffi::c_void;
 use core::marker::PhantomData;
-use core::mem::size_of;
 use core::ptr;
 use core::sync::atomic::{AtomicUsize, Ordering};
 
@@ -28,11 +27,6 @@ pub struct Request<'r>(*mut ngx_http_request_t, PhantomData<&'r ngx_http_request
 
 /// nginx could not allocate or evaluate something; it has logged why.
 pub struct Failed;
-
-/// What is kept with a client's request from the decision on.
-struct Judged {
-    status: Status,
-}
 
 impl<'r> Request<'r> {
     /// Takes the request that nginx hands to a callback.
@@ -85,17 +79,13 @@ impl<'r> Request<'r> {
     /// The decision on the client's request, however often it has been redirected since and
     /// whatever subrequest asks.
     pub fn status(self) -> Option<Status> {
-        self.judged().map(|judged| judged.status)
-    }
-
-    fn judged(self) -> Option<&'r Judged> {
         // SAFETY: the request is live, and so is the main one, which is itself for a client's
         // request. Our context is null or what `remember` has put there.
         unsafe {
             let main = (*self.0).main;
-            let judged = (*(*main).ctx.add(module_index())).cast::<Judged>();
-            if let Some(judged) = judged.as_ref() {
-                return Some(judged);
+            let status = (*(*main).ctx.add(module_index())).cast::<Status>();
+            if let Some(status) = status.as_ref() {
+                return Some(*status);
             }
             // Contexts are wiped only where nginx sets one of these two.
             if (*main).internal() == 0 && (*main).filter_finalize() == 0 {
@@ -104,7 +94,7 @@ impl<'r> Request<'r> {
             let mut cleanup = (*(*main).pool).cleanup;
             while let Some(record) = cleanup.as_ref() {
                 if is_ours(record) {
-                    return record.data.cast::<Judged>().as_ref();
+                    return record.data.cast::<Status>().as_ref().copied();
                 }
                 cleanup = record.next;
             }
@@ -118,15 +108,15 @@ impl<'r> Request<'r> {
     ///
     /// Out of memory.
     pub fn remember(self, status: Status) -> Result<(), Failed> {
-        // SAFETY: the main request is live, and nginx gives memory for the record and the data
-        // that lives as long as its pool.
+        let status = ptr::from_ref(lasting(status)).cast_mut().cast();
+        // SAFETY: the main request is live, and nginx gives memory for the record that lives as
+        // long as its pool. Nobody writes through the pointer.
         unsafe {
             let main = (*self.0).main;
-            let record = ngx_pool_cleanup_add((*main).pool, size_of::<Judged>());
-            let record = record.as_mut().ok_or(Failed)?;
-            record.data.cast::<Judged>().write(Judged { status });
+            let record = ngx_pool_cleanup_add((*main).pool, 0).as_mut().ok_or(Failed)?;
+            record.data = status;
             record.handler = Some(forget);
-            *(*main).ctx.add(module_index()) = record.data;
+            *(*main).ctx.add(module_index()) = status;
         }
         Ok(())
     }
@@ -135,6 +125,17 @@ impl<'r> Request<'r> {
     pub fn log(self, level: ngx_uint_t, line: &Line) {
         // SAFETY: the request is live, and its connection's log with it.
         unsafe { log::write((*(*self.0).connection).log, level, line) }
+    }
+}
+
+/// A status to point to, so that no memory is needed for it.
+fn lasting(status: Status) -> &'static Status {
+    match status {
+        Status::Passed => &Status::Passed,
+        Status::Delayed => &Status::Delayed,
+        Status::Rejected => &Status::Rejected,
+        Status::DelayedDryRun => &Status::DelayedDryRun,
+        Status::RejectedDryRun => &Status::RejectedDryRun,
     }
 }
 

@@ -116,10 +116,20 @@ impl Space {
     /// Asks the processor to fetch a bucket that is about to be locked.
     #[inline]
     pub fn prefetch(&self, index: usize) {
-        #[cfg(target_arch = "x86_64")]
         if let Some(bucket) = self.bucket(index) {
+            bucket.prefetch();
+        }
+    }
+}
+
+impl Bucket<'_> {
+    /// Asks the processor to fetch the head.
+    #[inline]
+    pub fn prefetch(self) {
+        #[cfg(target_arch = "x86_64")]
+        {
             use std::arch::x86_64::{_mm_prefetch, _MM_HINT_T0};
-            let line = std::ptr::from_ref(bucket.head).cast::<i8>();
+            let line = std::ptr::from_ref(self.head).cast::<i8>();
             // Not for writing: of the four lines that a decision fetches it writes one or two, and
             // on a key that several workers want the others would go back and forth too.
             // SAFETY: a prefetch of any address has no effect but on speed; these two lines are
@@ -129,7 +139,5 @@ impl Space {
                 _mm_prefetch::<_MM_HINT_T0>(line.add(64));
             }
         }
-        #[cfg(not(target_arch = "x86_64"))]
-        let _ = index;
     }
 }

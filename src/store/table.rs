@@ -269,7 +269,7 @@ impl<R: Record> Table<R> {
     }
 
     /// Shows the record in a slot and stores the one that comes back, if any.
-    #[inline]
+    #[inline(always)]
     fn change<T>(
         &self,
         locked: &Locked<'_>,
@@ -288,13 +288,18 @@ impl<R: Record> Table<R> {
 
     /// Finds a key's record if that takes no waiting, as nearly all requests do. One lock at a
     /// time.
-    #[inline]
+    #[inline(always)]
     fn glance(&self, key: KeyHash, (first, second): (usize, usize)) -> Glance<'_> {
-        self.space.prefetch(first);
-        self.space.prefetch(second);
-        for index in [first, second] {
-            let Some(locked) = self.try_lock(index) else { return Glance::Busy };
+        let (Some(near), Some(far)) = (self.space.bucket(first), self.space.bucket(second)) else {
+            return Glance::Busy;
+        };
+        near.prefetch();
+        far.prefetch();
+        for (index, bucket) in [(first, near), (second, far)] {
+            let Owner(me) = self.owner.get();
+            let Some(held) = Held::try_take(&bucket.head.lock, me) else { return Glance::Busy };
             self.stuck.forget(index);
+            let locked = Locked { index, bucket, held };
             if let Some(slot) = self.find(locked.bucket, key.0) {
                 return Glance::Hit(locked, slot);
             }

@@ -23,12 +23,13 @@ pub fn check(case: &Case<'_>) -> usize {
     let mut rows = 0;
     for (row, now) in case.rows() {
         let location = array(&locations[index(row.field(1))]);
+        let zone_of = |limit: &Value| index(&limit["zone"]);
+        let rules: Vec<_> =
+            location.iter().map(|limit| rule(&zones[zone_of(limit)], limit)).collect();
         let limits: Vec<_> = location
             .iter()
-            .map(|limit| {
-                let zone = index(&limit["zone"]);
-                Metered { rule: rule(&zones[zone], limit), table: &tables[zone] }
-            })
+            .zip(&rules)
+            .map(|(limit, rule)| Metered { rule, table: &tables[zone_of(limit)] })
             .collect();
         let keys: Vec<_> = array(row.field(2))
             .iter()

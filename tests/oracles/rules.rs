@@ -56,7 +56,7 @@ impl Engine {
 
     /// How long a request is held, in milliseconds; `None` if it is refused.
     pub fn take(&self, now: Now) -> Option<u64> {
-        let meter = self.table.meter(&self.rule).expect("made for this rule");
+        let meter = self.table.meter(&self.rule);
         match meter.take(self.key, now) {
             Judgement::Accept(hold) => Some(hold.wait_ms),
             Judgement::Reject { .. } => None,

@@ -17,7 +17,7 @@ pub fn check(case: &Case<'_>) -> usize {
     let t0 = case.t0();
     let memory = Memory::for_buckets(1);
     let table = memory.create(7);
-    let limit = [Metered { rule, table: &table }];
+    let limit = [Metered { rule: &rule, table: &table }];
     let key = table.hash(b"the key");
     let mut state = None;
     let mut rows = 0;
