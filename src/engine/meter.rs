@@ -29,6 +29,7 @@ impl<M: Meter> Meter for Rc<M> {
         M::judge(self, key, now)
     }
 
+    #[inline]
     fn take(&self, key: KeyHash, now: Now) -> Judgement {
         M::take(self, key, now)
     }
@@ -37,6 +38,7 @@ impl<M: Meter> Meter for Rc<M> {
         M::charge(self, key, now)
     }
 
+    #[inline]
     fn count(&self, counter: Counter) {
         M::count(self, counter);
     }

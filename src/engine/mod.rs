@@ -129,7 +129,7 @@ impl<M: Meter, E, K: FnMut(&M) -> Result<Option<KeyHash>, E>> Request<'_, M, K> 
     }
 
     /// Judges and charges the last limit at once.
-    #[inline]
+    #[inline(always)]
     fn last(&mut self, n: usize, limit: &M) -> Result<Walk, E> {
         let Some(key) = (self.key)(limit)? else {
             return Ok(Walk::Unlimited);

@@ -5,6 +5,7 @@ use nginx_sys::ngx_int_t;
 use super::conf::LocConf;
 use super::limit::Limit;
 use super::request::{Failed, Request};
+use super::zone::Zone;
 use super::{clock, delay, raw};
 use crate::engine::{self, Outcome};
 use crate::report::{self, Status};
@@ -34,7 +35,9 @@ fn decide(request: Request<'_>, conf: &LocConf) -> Result<ngx_int_t, Failed> {
     #[cfg(feature = "test-clock")]
     let now = super::hooks::virtual_now(request).unwrap_or(now);
     let outcome = engine::decide(&conf.limits, mode, now, |limit| key_hash(request, limit))?;
-    write_log(request, conf, &outcome);
+    if !matches!(outcome, Outcome::Pass | Outcome::Unlimited) {
+        write_log(request, conf, &outcome);
+    }
     let Some(status) = Status::of(&outcome, mode) else {
         return Ok(raw::DECLINED);
     };
@@ -59,12 +62,20 @@ fn key_hash(request: Request<'_>, limit: &Limit) -> Result<Option<KeyHash>, Fail
         return Ok(None);
     }
     if key.len() > LONGEST_KEY {
-        request.log(raw::LOG_ERR, &report::key_too_long(zone.key_text(), key, LONGEST_KEY));
+        log_long_key(request, zone, key);
         return Ok(None);
     }
     Ok(zone.table.as_ref().map(|table| table.hash(key)))
 }
 
+// Both keep a line on the stack, for which a request that needs none would pay too.
+
+#[inline(never)]
+fn log_long_key(request: Request<'_>, zone: &Zone, key: &[u8]) {
+    request.log(raw::LOG_ERR, &report::key_too_long(zone.key_text(), key, LONGEST_KEY));
+}
+
+#[inline(never)]
 fn write_log(request: Request<'_>, conf: &LocConf, outcome: &Outcome) {
     let name = |limit: usize| conf.limits.get(limit).map_or(&b""[..], |limit| limit.zone.name());
     match *outcome {
