@@ -8,7 +8,7 @@ use proptest::prelude::*;
 
 use super::check;
 use super::given::{given, later, Given};
-use super::key::Key;
+use crate::support::model::{each_rule, Key};
 
 const CASES: u32 = 100;
 

@@ -1,5 +1,22 @@
 //! One key: its state, judged and stored as the engine does.
 
+/// Does the same with whatever rule there is.
+macro_rules! each_rule {
+    ($rule:expr, $held:ident => $do:expr) => {
+        match $rule {
+            ngx_http_rl::limit::Rule::Leaky($held) => $do,
+            ngx_http_rl::limit::Rule::Gcra($held) => $do,
+            ngx_http_rl::limit::Rule::LeakyQueue($held) => $do,
+            ngx_http_rl::limit::Rule::FixedWindow($held) => $do,
+            ngx_http_rl::limit::Rule::AnchoredWindow($held) => $do,
+            ngx_http_rl::limit::Rule::SlidingWindow($held) => $do,
+            ngx_http_rl::limit::Rule::SlidingLog($held) => $do,
+        }
+    };
+}
+#[allow(unused_imports, reason = "every test binary uses another part")]
+pub(crate) use each_rule;
+
 use ngx_http_rl::limit::{Algorithm, Next, Now, Standing, State, Thousandths, Verdict, View};
 
 /// A rule and what it keeps for one key.
