@@ -3,7 +3,7 @@
 use std::fmt::Debug;
 
 use ngx_http_rl::config::AlgorithmName;
-use ngx_http_rl::limit::{Algorithm, Next, Now, Rule, Verdict, REQUEST};
+use ngx_http_rl::limit::{Algorithm, Next, Now, Verdict, REQUEST};
 use proptest::prelude::*;
 
 use super::check;

@@ -1,6 +1,7 @@
 //! One key: its state, judged and stored as the engine does.
 
 /// Does the same with whatever rule there is.
+#[allow(unused_macros, reason = "every test binary uses another part")]
 macro_rules! each_rule {
     ($rule:expr, $held:ident => $do:expr) => {
         match $rule {
