@@ -27,7 +27,13 @@ where
     A::State: Record,
 {
     let kind = Kind::of(any);
-    let arena = Arena::zeroed(bytes.below(HEADER + 1024));
+    // Mostly with room for a bucket or more.
+    let size = if bytes.byte().is_multiple_of(8) {
+        bytes.below(HEADER + 128)
+    } else {
+        HEADER + bytes.below(1024)
+    };
+    let arena = Arena::zeroed(size);
     let secret = Secret::known([bytes.number(1), bytes.number(1)]);
     let made = Table::<A::State>::create(arena.region(), kind, KEY, secret).map(|_| ());
     let right: Vec<u64> = (0..CHECKED.len().min(arena.words())).map(|n| arena.word(n)).collect();

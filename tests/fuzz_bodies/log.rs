@@ -18,7 +18,8 @@ pub fn run(data: &[u8]) -> usize {
     let mut text = || std::str::from_utf8(parts.next().unwrap_or_default());
     let (Ok(format), Ok(key), Ok(limit)) = (text(), text(), text()) else { return 0 };
     let Some(format) = line_format(format) else { return 0 };
-    let log = File::with(parts.next().unwrap_or_default());
+    let log = parts.next().unwrap_or_default();
+    let (log_bytes, log) = (log.len(), File::with(log));
     let options = InputOptions {
         files: vec![log.0.clone()],
         format,
@@ -32,8 +33,11 @@ pub fn run(data: &[u8]) -> usize {
     if let Some(mut replay) = replay(limit) {
         let input = input::run(&options, &mut replay).expect("it has been read before");
         let summary = replay.finish(input, key, 3);
-        assert!(!report::tables(&summary).is_empty());
-        report::json(&summary).expect("can be written");
+        // Slow beside the rest.
+        if log_bytes.is_multiple_of(8) {
+            assert!(!report::tables(&summary).is_empty());
+            report::json(&summary).expect("can be written");
+        }
     }
     seen.requests as usize
 }

@@ -109,9 +109,9 @@ where
             assert!(self.map.contains_key(&number), "a record of nobody");
         } else if let Some(known) = self.map.remove(&number) {
             self.lost += u64::from(!known.may_be_gone);
+            let counted = self.count(Counter::EvictedLive);
+            assert!(self.lost <= counted, "{} live records lost, {counted} counted", self.lost);
         }
-        let counted = self.count(Counter::EvictedLive);
-        assert!(self.lost <= counted, "{} live records lost, {counted} counted", self.lost);
     }
 
     /// One request of a key that is in both or in neither.

@@ -9,6 +9,8 @@ use super::check;
 use super::given::{given, Given};
 use crate::support::model::{each_rule, most, Key, Told};
 
+const CASES: u32 = 50;
+
 const HOUR_MS: u64 = 3_600_000;
 
 const YEAR_MS: u64 = 365 * 24 * HOUR_MS;
@@ -27,7 +29,7 @@ const UPTIMES_MS: [u64; 6] = [0, 1, (1 << 31) - 500, (1 << 32) - 500, (1 << 32) 
 fn a_start_in_any_year_decides_the_same() {
     for algorithm in AlgorithmName::ALL {
         let test = format!("uptimes of {algorithm}");
-        check(&test, 100, &given(algorithm, true), |Given { rule, requests }| {
+        check(&test, CASES, &given(algorithm, true), |Given { rule, requests }| {
             let window_ms = window_ms(&rule);
             let from = |uptime_ms: u64, wall_ms: u64| {
                 let (start, _) = requests[0];
@@ -74,17 +76,22 @@ fn a_clock_that_lags_grants_nothing() {
         let test = format!("lags under {algorithm}");
         let lags =
             prop::collection::vec(prop_oneof![2 => Just(0), 2 => 0..20_u64, 1 => 0..=LAG_MS], 100);
-        check(&test, 200, &(given(algorithm, false), lags), |(Given { rule, requests }, lags)| {
-            let lagging =
-                requests.iter().zip(lags).map(|((now, cost), lag)| (behind(*now, lag), *cost));
-            let lagging: Vec<_> = lagging.collect();
-            let told = each_rule!(rule, rule => walk(rule, &lagging));
-            let admitted = told.iter().filter(|told| told.is_accept()).count();
-            let (first, last) = span(&lagging);
-            let most = most(&rule, first, last);
-            prop_assert!(admitted as u64 <= most, "{} of {}", admitted, most);
-            Ok(told.len() - admitted)
-        });
+        check(
+            &test,
+            CASES,
+            &(given(algorithm, false), lags),
+            |(Given { rule, requests }, lags)| {
+                let lagging =
+                    requests.iter().zip(lags).map(|((now, cost), lag)| (behind(*now, lag), *cost));
+                let lagging: Vec<_> = lagging.collect();
+                let told = each_rule!(rule, rule => walk(rule, &lagging));
+                let admitted = told.iter().filter(|told| told.is_accept()).count();
+                let (first, last) = span(&lagging);
+                let most = most(&rule, first, last);
+                prop_assert!(admitted as u64 <= most, "{} of {}", admitted, most);
+                Ok(told.len() - admitted)
+            },
+        );
     }
 }
 
