@@ -2,7 +2,7 @@
 # Each is a short script in scripts/; `make help` lists them.
 
 .DEFAULT_GOAL := help
-.PHONY: help run test test-all bench module system install lint image clean
+.PHONY: help run test test-all bench fuzz module system install lint image clean
 
 help: ## This list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1 \2/p' Makefile | awk '{ $$1 = $$1; c = $$1 " " $$2; $$1 = $$2 = ""; printf "  %-14s%s\n", c, $$0 }'
@@ -22,6 +22,9 @@ test-all: ## test, and what takes long: long random runs, loom, AddressSanitizer
 
 bench: ## Measure the module beside nginx's own limit_req; writes BENCHMARKS.md (RL_BENCH_QUICK=1)
 	@scripts/bench
+
+fuzz: ## The fuzz targets, one after the other, each for FUZZ_SECONDS= (60)
+	@scripts/fuzz
 
 module: ## build/vendored/ngx_http_rl_module.so and the nginx 1.28.3 it is for
 	@scripts/tools cargo
@@ -45,5 +48,5 @@ lint: ## Format and clippy, warnings denied
 image: ## Build the Dockerfile's image and try it (a running docker, else buildah)
 	@scripts/image
 
-clean: ## Remove build/ and target/
-	rm -rf build target
+clean: ## Remove build/, target/ and fuzz/target/
+	rm -rf build target fuzz/target

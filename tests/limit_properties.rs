@@ -3,10 +3,10 @@
 //! | file | what |
 //! |---|---|
 //! | `limit_properties/given` | random rules, clocks and requests |
-//! | `limit_properties/key` | one key: its state, judged and stored as the engine does |
 //! | `limit_properties/guarantee` | never above the guarantee, in any span |
 //! | `limit_properties/contract` | verdict, standing and recovery agree with what then happens |
 //! | `limit_properties/hostile` | any bits, any clock, any cost |
+//! | `limit_properties/clock` | uptimes, workers whose clocks differ, steps of hours |
 //! | `limit_properties/wall` | the wall clock is stepped |
 #![allow(
     clippy::unwrap_used,
@@ -22,21 +22,8 @@ use std::fmt::Debug;
 use proptest::prelude::*;
 use proptest::test_runner::{RngAlgorithm, TestCaseResult, TestRng, TestRunner};
 
-/// Does the same with whatever rule there is.
-macro_rules! each_rule {
-    ($rule:expr, $held:ident => $do:expr) => {
-        match $rule {
-            Rule::Leaky($held) => $do,
-            Rule::Gcra($held) => $do,
-            Rule::LeakyQueue($held) => $do,
-            Rule::FixedWindow($held) => $do,
-            Rule::AnchoredWindow($held) => $do,
-            Rule::SlidingWindow($held) => $do,
-            Rule::SlidingLog($held) => $do,
-        }
-    };
-}
-
+#[path = "limit_properties/clock.rs"]
+mod clock;
 #[path = "limit_properties/contract.rs"]
 mod contract;
 #[path = "limit_properties/given.rs"]
@@ -45,8 +32,6 @@ mod given;
 mod guarantee;
 #[path = "limit_properties/hostile.rs"]
 mod hostile;
-#[path = "limit_properties/key.rs"]
-mod key;
 mod support;
 #[path = "limit_properties/wall.rs"]
 mod wall;

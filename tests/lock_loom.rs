@@ -179,6 +179,25 @@ fn one_of_two_waiters_takes_over_from_the_dead() {
     });
 }
 
+/// An owner that goes on without having given the lock back, as after a section that was never
+/// ended, gets it again at once; and nobody else takes it over, since it lives.
+#[test]
+fn an_owner_that_returned_without_unlocking_has_its_lock_again() {
+    check(4, || {
+        let bucket = Bucket::new();
+        let other = bucket.clone();
+        let thread = thread::spawn(move || other.visit(2));
+        let mut visits = 0;
+        if let Ok(held) = Held::take(&bucket.lock, 1, &mut Waiter::at(&bucket)) {
+            bucket.touch();
+            mem::forget(held);
+            visits = 1 + bucket.visit(1);
+            assert_eq!(visits, 2, "its own lock was not to be had");
+        }
+        bucket.ends_with(visits + thread.join().unwrap());
+    });
+}
+
 #[test]
 fn locks_of_two_buckets_are_handed_over_one_by_one() {
     check(3, || {

@@ -20,12 +20,12 @@ use ngx_http_rl::limit::{Algorithm, Leaky, LeakyState, Now, Verdict};
 use ngx_http_rl::store::{Counter, KeyHash, Owner, Table, Untracked, Worth};
 use support::keys::{key, keys_in, record, take, RULE};
 use support::memory::Memory;
-use support::process::{alone, wait_until, Forked, Namesake};
+use support::process::{alone, become_nobody, wait_until, Forked, Namesake};
 
 /// How long another process may be held up by one that has ended. The design wants 100 ms.
 const SOON: Duration = Duration::from_secs(1);
 
-/// A table of two buckets, and two words for signs between the processes.
+/// A table of two buckets or more, and words for signs between the processes.
 struct Scene {
     memory: Memory,
     signs: Memory,
@@ -36,7 +36,11 @@ struct Scene {
 
 impl Scene {
     fn new() -> Self {
-        let memory = Memory::for_buckets(2);
+        Self::with_buckets(2)
+    }
+
+    fn with_buckets(buckets: usize) -> Self {
+        let memory = Memory::for_buckets(buckets);
         let table = memory.create(1);
         let keys = [0, 1].map(|bucket| keys_in(&table, (bucket, bucket), 1)[0]);
         Self { memory, signs: Memory::zeroed(64), table, keys }
@@ -240,6 +244,73 @@ fn a_reused_pid_is_taken_over() {
     charge_slowly(&scene.table, key, || answer = timed(&other, key)).unwrap();
     assert_eq!(answer.0, Ok(true));
     assert!(answer.1 < SOON);
+}
+
+/// Workers may run under another user than who holds the lock, as while a binary is upgraded: what
+/// they may not signal lives until it is gone.
+#[test]
+fn a_process_of_another_user_is_alive_until_it_ends() {
+    let _alone = alone();
+    let scene = Scene::new();
+    let [key, elsewhere] = scene.keys;
+    // Asks from a process of another user, and leaves the answer in a word.
+    let ask = |key: KeyHash| {
+        let answer = &scene.signs.words()[2];
+        let mut other = Forked::run(|| {
+            become_nobody();
+            scene.table.adopt(Owner::of_this_process(), 1);
+            answer.store(1 + u64::from(take(&scene.table, key, 0).is_ok()), SeqCst);
+        });
+        assert!(other.wait());
+        answer.swap(0, SeqCst) == 2
+    };
+    let mut owner = scene.child_inside(key);
+    assert!(!ask(key), "taken from somebody alive");
+    assert!(ask(elsewhere));
+    assert_eq!(scene.memory.held(), 1, "the owner has it still");
+    owner.kill();
+    owner.wait();
+    assert!(ask(key), "not taken over from the dead");
+    // The first of all processes is not ours, whoever runs this test.
+    scene.memory.lock(1).store(1, SeqCst);
+    assert!(!ask(elsewhere), "taken from init");
+    scene.memory.lock(1).store(0, SeqCst);
+    assert_eq!((scene.memory.held(), scene.untracked()), (0, 2));
+}
+
+/// Stopped where a new record is about to be written, with both locks held, while others insert and
+/// move around it, and then continued: no record is there twice, and none is lost.
+#[test]
+fn a_process_stopped_before_it_inserts_writes_nothing_twice() {
+    let _alone = alone();
+    let scene = Scene::with_buckets(12);
+    let (first, second) = (3, 7);
+    let new = keys_in(&scene.table, (first, second), 1)[0];
+    let mut child = scene.child_inside(new);
+    child.signal(libc::SIGSTOP);
+    child.wait_stopped();
+
+    let fits = (scene.table.slots() * 3 / 4) as u64;
+    let (mut tracked, mut not) = (Vec::new(), 0);
+    for key in (1000..1000 + fits).map(|number| key(&scene.table, number)) {
+        match take(&scene.table, key, 0) {
+            Ok(passed) => {
+                assert!(passed);
+                tracked.push(key);
+            }
+            Err(Untracked) => not += 1,
+        }
+    }
+    assert_eq!(take(&scene.table, new, 0), Err(Untracked));
+    assert!(not > 0 && tracked.len() > 20, "{not} untracked, {} tracked", tracked.len());
+
+    scene.let_out().store(1, SeqCst);
+    child.signal(libc::SIGCONT);
+    assert!(child.wait(), "the child failed");
+    assert_eq!((scene.memory.held(), scene.memory.duplicates()), (0, 0));
+    tracked.push(new);
+    assert_eq!(scene.memory.tags().len(), tracked.len());
+    assert!(tracked.iter().all(|key| record(&scene.table, *key).is_some()), "a record is lost");
 }
 
 /// The same pid without a start time may be the owner: not taken over.

@@ -18,7 +18,7 @@ use nginx_sys::{
     ngx_pcalloc, ngx_post_event, ngx_posted_events,
 };
 
-use super::guard::guard;
+use super::guard::guard_or;
 use super::module::module_index;
 use super::raw;
 use super::request::{Failed, Request};
@@ -91,7 +91,10 @@ unsafe fn watch_client(r: *mut ngx_http_request_t) -> Result<(), Failed> {
 
 /// Called by nginx when the connection of a held request can be written to, or its time is up.
 unsafe extern "C" fn on_client_event(r: *mut ngx_http_request_t) {
-    guard("delay", (), || {
+    // SAFETY: nginx calls the handler with a live request, and gets it back only by what the body
+    // does last, so that it is there after a panic.
+    let fail = || unsafe { ngx_http_finalize_request(r, raw::INTERNAL_SERVER_ERROR) };
+    guard_or("delay", fail, || {
         // SAFETY: nginx calls the handler with a live request. It may be gone after any of the
         // calls that follow, so each is the last use of it.
         unsafe {
@@ -154,14 +157,16 @@ unsafe fn hold_subrequest(r: *mut ngx_http_request_t, wait_ms: ngx_msec_t) -> Re
 
 /// Called by nginx for a held subrequest, by its timer or by whatever wakes it meanwhile.
 unsafe extern "C" fn on_subrequest_event(r: *mut ngx_http_request_t) {
-    guard("delay", (), || {
+    // SAFETY: as in `on_client_event`.
+    let fail = || unsafe { end_subrequest(r) };
+    guard_or("delay", fail, || {
         // SAFETY: nginx calls the handler with a live request, and `hold_subrequest` has put its
         // record into the request's context.
         unsafe {
             let held = (*(*r).ctx.add(module_index())).cast::<Held>();
             if held.as_ref().is_some_and(|held| held.timer.timer_set() != 0) {
                 if has_connection(r) && go_on_holding(r).is_err() {
-                    ngx_http_finalize_request(r, raw::INTERNAL_SERVER_ERROR);
+                    end_subrequest(r);
                 }
                 return;
             }
@@ -175,6 +180,25 @@ unsafe extern "C" fn on_subrequest_event(r: *mut ngx_http_request_t) {
             }
         }
     });
+}
+
+/// Ends a held subrequest with an error. Its timer goes first: it would wake a request that has
+/// ended.
+///
+/// # Safety
+///
+/// `r` must be live, and its context what `hold_subrequest` has put there, or null; it may be gone
+/// afterwards.
+unsafe fn end_subrequest(r: *mut ngx_http_request_t) {
+    // SAFETY: by the caller's contract. What the context points at lives in the request's pool.
+    unsafe {
+        let held = (*(*r).ctx.add(module_index())).cast::<Held>();
+        if !held.is_null() {
+            take_timer_back(held);
+            *(*r).ctx.add(module_index()) = ptr::null_mut();
+        }
+        ngx_http_finalize_request(r, raw::INTERNAL_SERVER_ERROR);
+    }
 }
 
 /// Whether the connection's events reach the request: of the subrequests of one answer, that is
@@ -211,14 +235,21 @@ unsafe fn go_on_holding(r: *mut ngx_http_request_t) -> Result<(), Failed> {
 
 /// Called by nginx when the time of a held subrequest is up.
 unsafe extern "C" fn on_timer(timer: *mut ngx_event_t) {
-    guard("delay timer", (), || {
-        // SAFETY: the event is the first field of a `Held`, which lives while its timer is set;
-        // nginx has just taken the timer back. The request may be gone once it has run, the
-        // connection is nginx's to check.
+    let held = timer.cast::<Held>();
+    // SAFETY: the event is the first field of a `Held`, which lives while its timer is set; nginx
+    // has just taken the timer back. The request may be gone once others have run, the connection
+    // is nginx's to check.
+    let (r, connection): (_, *mut ngx_connection_t) =
+        unsafe { ((*held).request, (*(*held).request).connection) };
+    // SAFETY: as above; a subrequest that has ended lets its parent go on, which is posted too.
+    let fail = || unsafe {
+        end_subrequest(r);
+        ngx_http_run_posted_requests(connection);
+    };
+    guard_or("delay timer", fail, || {
+        // SAFETY: as above.
         unsafe {
-            let held = timer.cast::<Held>();
-            let connection: *mut ngx_connection_t = (*(*held).request).connection;
-            ngx_http_post_request((*held).request, &raw mut (*held).posted);
+            ngx_http_post_request(r, &raw mut (*held).posted);
             ngx_http_run_posted_requests(connection);
         }
     });
@@ -226,14 +257,22 @@ unsafe extern "C" fn on_timer(timer: *mut ngx_event_t) {
 
 /// Called by nginx when the client's request ends, also early.
 unsafe extern "C" fn drop_timer(held: *mut c_void) {
-    guard("delay clean-up", (), || {
-        // SAFETY: the record was handed to nginx together with this function, and its memory goes
-        // only after the clean-up.
-        unsafe {
-            let timer = &raw mut (*held.cast::<Held>()).timer;
-            if (*timer).timer_set() != 0 {
-                ngx_del_timer(timer);
-            }
+    // SAFETY: the record was handed to nginx together with this function, and its memory goes
+    // only after the clean-up.
+    let take_back = || unsafe { take_timer_back(held.cast()) };
+    // Also after a panic: a timer must not outlive its memory.
+    guard_or("delay clean-up", take_back, take_back);
+}
+
+/// # Safety
+///
+/// `held` must be live.
+unsafe fn take_timer_back(held: *mut Held) {
+    // SAFETY: by the caller's contract.
+    unsafe {
+        let timer = &raw mut (*held).timer;
+        if (*timer).timer_set() != 0 {
+            ngx_del_timer(timer);
         }
-    });
+    }
 }

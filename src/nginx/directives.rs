@@ -55,6 +55,8 @@ unsafe fn declare_zone(cf: *mut ngx_conf_t) -> Result<ZoneRef, Logged> {
         let arguments = arguments.iter().map(|word| raw::bytes(*word));
         let args = ZoneArgs::parse(raw::bytes(*directive), arguments, ngx_pagesize as u64)
             .map_err(|error| fail(cf, format_args!("{error}")))?;
+        #[cfg(feature = "test-hooks")]
+        super::hooks::ask_by_name(args.name);
         let key = compile_key(cf, *key)?;
         let shm_zone = shared_zone(cf, args.name, args.size)?;
         if let Some(bound) = shm_zone.declared() {

@@ -10,10 +10,21 @@ use super::log;
 /// The panic message with its place in the source goes to standard error, which is the error log
 /// of a running nginx; the line from here says which callback it was.
 pub fn guard<T>(callback: &str, fallback: T, body: impl FnOnce() -> T) -> T {
+    guard_or(callback, || fallback, body)
+}
+
+/// Runs the body of a callback after which somebody waits. A panic is logged and answered by
+/// `fallback`, which must not panic.
+pub fn guard_or<T>(callback: &str, fallback: impl FnOnce() -> T, body: impl FnOnce() -> T) -> T {
+    let body = || {
+        #[cfg(feature = "test-hooks")]
+        super::hooks::panic_if_asked(callback);
+        body()
+    };
     // Nothing of ours is used after a panic but the shared table, whose locks are released by
     // their guards and in which any state is valid.
     catch_unwind(AssertUnwindSafe(body)).unwrap_or_else(|_| {
         log::to_cycle(format_args!("rl: a panic in the {callback} callback was caught"));
-        fallback
+        fallback()
     })
 }

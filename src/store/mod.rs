@@ -18,7 +18,7 @@
 //! | `table` | look-up, hit and miss |
 //! | `room` | where a new key goes: free, recovered, a move, an eviction |
 //! | `counters` | striped event counters |
-//! | `hooks` | for tests: stops a process inside a lock |
+//! | `hooks` | for tests: stops a process inside a lock, or panics there |
 
 mod counters;
 mod hash;

@@ -257,7 +257,7 @@ impl<R: Record> Table<R> {
                 Visit::Hit(locked, slot) => self.change(locked, slot, update),
                 Visit::Miss(home) => {
                     #[cfg(feature = "test-hooks")]
-                    super::hooks::hold_if_asked();
+                    super::hooks::hold_or_panic_if_asked();
                     let (next, answer) = update(None);
                     if let Some(next) = next {
                         self.insert(home, key, next, worth);
@@ -277,7 +277,7 @@ impl<R: Record> Table<R> {
         update: impl FnOnce(Option<&R::View<'_>>) -> (Option<R::Next>, T),
     ) -> T {
         #[cfg(feature = "test-hooks")]
-        super::hooks::hold_if_asked();
+        super::hooks::hold_or_panic_if_asked();
         let words = self.words(locked.bucket, slot);
         let (next, answer) = update(Some(&R::load(words)));
         if let Some(next) = next {

@@ -3,12 +3,12 @@
 use std::fmt::Debug;
 
 use ngx_http_rl::config::AlgorithmName;
-use ngx_http_rl::limit::{Algorithm, Next, Now, Rule, Verdict, REQUEST};
+use ngx_http_rl::limit::{Algorithm, Next, Now, Verdict, REQUEST};
 use proptest::prelude::*;
 
 use super::check;
 use super::given::{given, later, Given};
-use super::key::Key;
+use crate::support::model::{each_rule, Key};
 
 const CASES: u32 = 100;
 

@@ -8,7 +8,7 @@ use proptest::prelude::*;
 
 use super::check;
 use super::given::{given, Given};
-use super::key::{Key, Told};
+use crate::support::model::{each_rule, Key, Told};
 
 /// One admitted request: its time by the clock that matters, and its cost.
 type Admitted = (u64, u64);

@@ -11,7 +11,7 @@ use proptest::prelude::*;
 
 use super::check;
 use super::given::rule;
-use super::key::Key;
+use crate::support::model::{each_rule, Key};
 
 /// The largest ring that is filled with words.
 const WORDS: usize = 12;

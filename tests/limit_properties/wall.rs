@@ -11,7 +11,7 @@ use proptest::prelude::*;
 
 use super::check;
 use super::given::{rate, rule};
-use super::key::{Key, Told};
+use crate::support::model::{Key, Told};
 
 /// Up to here a stored window ahead of the clock is the current one.
 const STEP_MS: u64 = 60_000;

@@ -1,6 +1,7 @@
 //! Memory for a table.
 #![allow(unsafe_code)]
 
+use std::alloc::{alloc_zeroed, dealloc, Layout};
 use std::ptr::{self, NonNull};
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -22,28 +23,29 @@ pub const LEAKY: Kind = Kind { algorithm: 1, words: 2 };
 /// The key expression of all test tables.
 pub const KEY: &[u8] = b"$binary_remote_addr";
 
-/// Memory that is shared with forked children and threads, and unmapped on drop.
+/// Memory that is given back on drop.
 pub struct Memory {
     start: NonNull<u8>,
     bytes: usize,
-    mapped: usize,
+    /// Its layout on the heap; `None` for a mapping, which forked children share.
+    heap: Option<Layout>,
 }
 
-// SAFETY: the mapping belongs to no thread, and is used by atomics alone.
+// SAFETY: the memory belongs to no thread, and is used by atomics alone.
 unsafe impl Send for Memory {}
 // SAFETY: as above.
 unsafe impl Sync for Memory {}
 
 impl Memory {
-    /// Zeroed memory, page-aligned as what nginx's slab pool gives for large pieces.
+    /// Zeroed memory, page-aligned as what nginx's slab pool gives for large pieces. Shared with
+    /// forked children.
     pub fn zeroed(bytes: usize) -> Self {
-        let mapped = bytes.max(1);
         // SAFETY: a new anonymous mapping at an address of the kernel's choice touches no memory
         // that is in use.
         let start = unsafe {
             libc::mmap(
                 ptr::null_mut(),
-                mapped,
+                bytes.max(1),
                 libc::PROT_READ | libc::PROT_WRITE,
                 libc::MAP_SHARED | libc::MAP_ANONYMOUS,
                 -1,
@@ -52,7 +54,16 @@ impl Memory {
         };
         assert_ne!(start, libc::MAP_FAILED);
         let start = NonNull::new(start.cast()).expect("mmap gives no null");
-        Self { start, bytes, mapped }
+        Self { start, bytes, heap: None }
+    }
+
+    /// Zeroed memory from the heap, where a sanitizer sees what is read or written beside it.
+    pub fn on_heap(bytes: usize) -> Self {
+        let layout = Layout::from_size_align(bytes.max(1), BUCKET).expect("a small piece");
+        // SAFETY: the layout has a size.
+        let start = unsafe { alloc_zeroed(layout) };
+        let start = NonNull::new(start).expect("there is memory");
+        Self { start, bytes, heap: Some(layout) }
     }
 
     /// Zeroed memory for a table of so many buckets.
@@ -68,16 +79,16 @@ impl Memory {
     /// A part of it, in bytes.
     pub fn part(&self, from: usize, bytes: usize) -> Region {
         assert!(from + bytes <= self.bytes);
-        // SAFETY: in bounds by the test above, so inside the mapping or at its end.
+        // SAFETY: in bounds by the test above, so inside the memory or at its end.
         let start = unsafe { self.start.add(from) };
-        // SAFETY: `bytes` bytes of a readable and writable mapping that no test drops before its
+        // SAFETY: `bytes` bytes of readable and writable memory that no test drops before its
         // tables; it is accessed by tables and through the atomics of `words` only.
         unsafe { Region::new(start, bytes) }
     }
 
     /// All whole words of it.
     pub fn words(&self) -> &[AtomicU64] {
-        // SAFETY: page-aligned, in the mapping, live as long as `self`; any bits are a valid
+        // SAFETY: aligned, in the memory, live as long as `self`; any bits are a valid
         // atomic, and tables use atomics of the same place too.
         unsafe { std::slice::from_raw_parts(self.start.cast().as_ptr(), self.bytes / 8) }
     }
@@ -102,18 +113,28 @@ impl Memory {
         (self.bytes - HEADER) / BUCKET
     }
 
-    /// All tags that are in use.
+    /// All tags that are in use, in buckets of `LeakyState`.
     pub fn tags(&self) -> Vec<u64> {
+        self.tags_in(SLOTS)
+    }
+
+    /// All tags that are in use, in buckets of so many slots.
+    fn tags_in(&self, slots: usize) -> Vec<u64> {
         (0..self.buckets())
-            .flat_map(|index| &self.bucket(index)[1..=SLOTS])
+            .flat_map(|index| &self.bucket(index)[1..=slots])
             .map(|tag| tag.load(Ordering::SeqCst))
             .filter(|tag| *tag != 0)
             .collect()
     }
 
-    /// How many tags are there twice.
+    /// How many tags are there twice, in buckets of `LeakyState`.
     pub fn duplicates(&self) -> usize {
-        let mut tags = self.tags();
+        self.duplicates_in(SLOTS)
+    }
+
+    /// How many tags are there twice, in buckets of so many slots.
+    pub fn duplicates_in(&self, slots: usize) -> usize {
+        let mut tags = self.tags_in(slots);
         let all = tags.len();
         tags.sort_unstable();
         tags.dedup();
@@ -139,7 +160,12 @@ impl Memory {
 
 impl Drop for Memory {
     fn drop(&mut self) {
-        // SAFETY: the mapping of `zeroed`, whole, and unmapped once.
-        unsafe { libc::munmap(self.start.as_ptr().cast(), self.mapped) };
+        let start = self.start.as_ptr();
+        match self.heap {
+            // SAFETY: what `on_heap` got, with the layout it asked for.
+            Some(layout) => unsafe { dealloc(start, layout) },
+            // SAFETY: the mapping of `zeroed`, whole, and unmapped once.
+            None => drop(unsafe { libc::munmap(start.cast(), self.bytes.max(1)) }),
+        }
     }
 }

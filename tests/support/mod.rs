@@ -4,11 +4,13 @@
 //! |---|---|
 //! | `memory` | memory for a table, a shared mapping (unsafe) |
 //! | `process` | forked processes, owners of locks (unsafe) |
+//! | `model` | one key on the heap, judged and stored as the engine does |
 //! | `keys` | keys that live in wanted buckets, the rule they are charged by |
 #![allow(dead_code, reason = "every test binary uses another part")]
 
 pub mod keys;
 pub mod memory;
+pub mod model;
 pub mod process;
 
 /// How much more a heavy test does if `RL_LONG` is set.

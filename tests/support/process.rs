@@ -76,6 +76,14 @@ impl Drop for Forked {
     }
 }
 
+/// Makes the calling process, a forked one, another user's, which may signal nobody of ours. `false`
+/// where it is not root's: there is no other user to become.
+pub fn become_nobody() -> bool {
+    const NOBODY: libc::uid_t = 65_534;
+    // SAFETY: no memory is involved.
+    unsafe { libc::setuid(NOBODY) == 0 }
+}
+
 /// A process that does nothing but lend its name to a thread.
 ///
 /// The word of a lock names a process. Threads that share a table need words that differ from one

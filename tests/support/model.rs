@@ -1,6 +1,26 @@
 //! One key: its state, judged and stored as the engine does.
 
-use ngx_http_rl::limit::{Algorithm, Next, Now, Standing, State, Thousandths, Verdict, View};
+/// Does the same with whatever rule there is.
+#[allow(unused_macros, reason = "every test binary uses another part")]
+macro_rules! each_rule {
+    ($rule:expr, $held:ident => $do:expr) => {
+        match $rule {
+            ngx_http_rl::limit::Rule::Leaky($held) => $do,
+            ngx_http_rl::limit::Rule::Gcra($held) => $do,
+            ngx_http_rl::limit::Rule::LeakyQueue($held) => $do,
+            ngx_http_rl::limit::Rule::FixedWindow($held) => $do,
+            ngx_http_rl::limit::Rule::AnchoredWindow($held) => $do,
+            ngx_http_rl::limit::Rule::SlidingWindow($held) => $do,
+            ngx_http_rl::limit::Rule::SlidingLog($held) => $do,
+        }
+    };
+}
+#[allow(unused_imports, reason = "every test binary uses another part")]
+pub(crate) use each_rule;
+
+use ngx_http_rl::limit::{
+    Algorithm, Next, Now, Rule, Standing, State, Thousandths, Verdict, View, REQUEST,
+};
 
 /// A rule and what it keeps for one key.
 pub struct Key<A: Algorithm> {
@@ -90,5 +110,23 @@ impl Told {
 
     pub fn is_accept(self) -> bool {
         matches!(self, Self::Accept { .. })
+    }
+}
+
+/// What a rule may admit of one key that is new at `first`, up to `last`, both included.
+pub fn most(rule: &Rule, first: Now, last: Now) -> u64 {
+    let (span_ms, span_ns) = (last.ms - first.ms, last.ns - first.ns);
+    // Windows by the clock that are touched; windows that can have been opened one after the other.
+    let touched = |window_ms: u64| last.wall_ms / window_ms - first.wall_ms / window_ms + 1;
+    let opened = |window_ms: u64| span_ms / window_ms + 1;
+    match rule {
+        Rule::Leaky(rule) => (rule.burst + rule.rate.saturating_mul(span_ms) / 1000) / REQUEST + 1,
+        Rule::Gcra(rule) => (rule.tolerance_ns + span_ns) / rule.schedule.interval_ns + 1,
+        // The place that is just being left counts as free.
+        Rule::LeakyQueue(rule) => (rule.capacity_ns + span_ns) / rule.schedule.interval_ns + 1,
+        Rule::FixedWindow(rule) => touched(rule.window_ms) * u64::from(rule.quota),
+        Rule::SlidingWindow(rule) => touched(rule.window_ms) * u64::from(rule.quota),
+        Rule::AnchoredWindow(rule) => opened(rule.window_ms) * u64::from(rule.quota),
+        Rule::SlidingLog(rule) => opened(rule.window_ms) * u64::from(rule.quota),
     }
 }
