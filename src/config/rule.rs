@@ -247,6 +247,24 @@ mod tests {
     use super::*;
     use crate::limit::{Algorithm, Now, Verdict};
 
+    /// The last place of a queue is taken again when a part of it is free, so that a request may
+    /// wait for nearly one gap more than the burst says.
+    #[test]
+    fn the_longest_wait_is_that_of_the_latest_request() {
+        for (name, burst, longest_ms) in [
+            (AlgorithmName::Leaky, Some(2), 20_000),
+            (AlgorithmName::Gcra, Some(2), 20_000),
+            (AlgorithmName::LeakyQueue, Some(2), 29_999),
+            (AlgorithmName::LeakyQueue, None, 9_999),
+            (AlgorithmName::FixedWindow, None, 0),
+            (AlgorithmName::SlidingLog, None, 0),
+        ] {
+            let zone = ZoneRule::new(name, Rate::parse(b"rate=6r/m").unwrap()).unwrap();
+            let rule = zone.rule(burst, None, 2).unwrap();
+            assert_eq!(rule.longest_wait_ms(), longest_ms, "{name} {burst:?}");
+        }
+    }
+
     #[test]
     fn what_a_full_queue_owes_is_no_other_rate() {
         let rate = Rate::parse(b"rate=1r/h").unwrap();
