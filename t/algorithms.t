@@ -26,7 +26,7 @@ my %limits = (
 );
 my @names = sort keys %limits;
 
-my $t = Test::Nginx->new()->has(qw/http rewrite/)->plan(3 * @names + 7);
+my $t = Test::Nginx->new()->has(qw/http rewrite/)->plan(3 * @names + 8);
 
 my ($zones, $locations) = ('', '');
 for my $name (@names) {
@@ -49,10 +49,11 @@ server {
     location = /queue.html { rl_req zone=queue burst=2; }
     location = /held.html { rl_req zone=held burst=2; }
     location = /some.html { rl_req zone=held burst=2 delay=1; }
+    location = /strict.html { rl_req zone=gcra; }
     location = /mixed.html { rl_req zone=gcra burst=2 nodelay; rl_req zone=anchored_window; rl_req zone=sliding_log; }
 }
 EOF
-$t->write_file("$_.html", 'served') for @names, qw/ queue held some mixed /;
+$t->write_file("$_.html", 'served') for @names, qw/ queue held some mixed strict /;
 $t->run();
 
 ###############################################################################
@@ -67,6 +68,9 @@ for my $name (@names) {
 is(statuses(8080, ('/mixed.html?k=c') x 4), '200 200 200 503', 'several algorithms');
 is(statuses(8080, '/sliding_log.html?k=d', ('/mixed.html?k=d') x 3), '200 200 200 503', 'the log is full first');
 is(statuses(8080, ('/gcra.html?k=d') x 2), '200 503', 'and the others are charged for what passed');
+
+# What the larger burst lets a key owe is not taken for a time of another rate by the smaller.
+is(statuses(8080, ('/gcra.html?k=e') x 3, '/strict.html?k=e'), '200 200 200 503', 'one zone, two bursts');
 
 is(waits(0.5, at_once(8080, ('/held.html?k=a') x 4)), '200+0 200+1 200+2 503+0', 'gcra holds');
 is(waits(0.5, at_once(8080, ('/some.html?k=b') x 4)), '200+0 200+0 200+1 503+0', 'gcra holds all but one');

@@ -13,7 +13,7 @@ use Test::RateLimit;
 
 ###############################################################################
 
-my $t = Test::Nginx->new()->has(qw/http/)->plan(16);
+my $t = Test::Nginx->new()->has(qw/http/)->plan(17);
 
 write_http($t, <<'CONF', 'error_log %%TESTDIR%%/notice.log notice;');
 rl_zone $arg_k zone=z:1m rate=1r/h algorithm=gcra;
@@ -54,6 +54,8 @@ for my $step (
 	is(statuses(8080, ('/a.html?k=a') x (1 + ($expected =~ tr/ //))), $expected, $name);
 }
 my $log = $t->read_file('notice.log');
+# With no burst: the place of the request that has just left is free again.
+like($log, qr{"rl_req" on zone "z" may hold a request for 3599 seconds in \S+nginx\.conf:\d+}, 'long wait');
 like($log, qr{"rl_zone" "z" has a rate that is truncated: "rate=1r/m" is 0\.016 requests a second}, 'truncation');
 
 ###############################################################################

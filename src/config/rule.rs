@@ -5,12 +5,15 @@ use std::fmt;
 use super::{AlgorithmName, Delay, Rate};
 use crate::limit::{
     AnchoredWindow, FixedWindow, Gcra, Leaky, LeakyQueue, Rule, Schedule, SlidingLog,
-    SlidingWindow, REQUEST,
+    SlidingWindow, Thousandths, REQUEST,
 };
 
 /// The farthest that a zone may be ahead of its schedule, in nanoseconds: 146 years, so that no
 /// sum with a clock overflows.
 const LONGEST_NS: u64 = 1 << 62;
+
+/// The largest rate of `leaky`, in 1/1000 request a second: what nginx's signed word holds.
+const MOST_MILLI: Thousandths = i64::MAX.cast_unsigned();
 
 /// What a zone limits by: an algorithm and a rate that it can use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -32,8 +35,11 @@ impl ZoneRule {
     pub fn new(algorithm: AlgorithmName, rate: Rate) -> Result<Self, Unusable> {
         let rule = Self { algorithm, rate };
         match algorithm {
-            AlgorithmName::Leaky if rate.milli_per_second() == 0 => Err(Unusable::Zero),
-            AlgorithmName::Leaky => Ok(rule),
+            AlgorithmName::Leaky => match rate.milli_per_second() {
+                0 => Err(Unusable::Zero),
+                1..=MOST_MILLI => Ok(rule),
+                _ => Err(Unusable::TooFast(Rate::MOST_REQUESTS)),
+            },
             AlgorithmName::Gcra | AlgorithmName::TokenBucket | AlgorithmName::LeakyQueue => {
                 let most = u128::from(Self::MOST_PER_SECOND) * rate.period_ns() / 1_000_000_000;
                 if u128::from(rate.requests()) > most {
@@ -170,7 +176,8 @@ impl ZoneRule {
 pub enum Unusable {
     /// It is 0 in 1/1000 request a second.
     Zero,
-    /// An interval in whole nanoseconds is too coarse. Holds the largest rate, a second.
+    /// An interval in whole nanoseconds is too coarse for it, or a word too small. Holds the largest
+    /// rate, a second.
     TooFast(u64),
     /// An interval does not fit a word.
     TooSlow,
@@ -239,6 +246,24 @@ impl fmt::Display for LimitError {
 mod tests {
     use super::*;
     use crate::limit::{Algorithm, Now, Verdict};
+
+    /// The last place of a queue is taken again when a part of it is free, so that a request may
+    /// wait for nearly one gap more than the burst says.
+    #[test]
+    fn the_longest_wait_is_that_of_the_latest_request() {
+        for (name, burst, longest_ms) in [
+            (AlgorithmName::Leaky, Some(2), 20_000),
+            (AlgorithmName::Gcra, Some(2), 20_000),
+            (AlgorithmName::LeakyQueue, Some(2), 29_999),
+            (AlgorithmName::LeakyQueue, None, 9_999),
+            (AlgorithmName::FixedWindow, None, 0),
+            (AlgorithmName::SlidingLog, None, 0),
+        ] {
+            let zone = ZoneRule::new(name, Rate::parse(b"rate=6r/m").unwrap()).unwrap();
+            let rule = zone.rule(burst, None, 2).unwrap();
+            assert_eq!(rule.longest_wait_ms(), longest_ms, "{name} {burst:?}");
+        }
+    }
 
     #[test]
     fn what_a_full_queue_owes_is_no_other_rate() {

@@ -111,6 +111,11 @@ mod tests {
                  which this is less than one; use \"algorithm=gcra\"",
             ),
             (
+                &["zone=z:1m", "rate=9223372036854775r/999ms"],
+                "invalid rate \"rate=9223372036854775r/999ms\": \"leaky\" takes at most \
+                 9223372036854775 requests a second",
+            ),
+            (
                 &["zone=z:1m", "rate=10000001r/s", "algorithm=leaky_queue"],
                 "invalid rate \"rate=10000001r/s\": \"leaky_queue\" takes at most 10000000 \
                  requests a second",

@@ -50,9 +50,8 @@ impl Rule {
         match self {
             Self::Leaky(rule) => rule.drain_ms(rule.burst.saturating_sub(rule.delay)),
             Self::Gcra(rule) => whole_ms(rule.tolerance_ns.saturating_sub(rule.undelayed_ns)),
-            Self::LeakyQueue(rule) => {
-                whole_ms(rule.capacity_ns.saturating_sub(rule.schedule.interval_ns))
-            }
+            // The last place is given again as soon as a part of it is free: see `queue`.
+            Self::LeakyQueue(rule) => whole_ms(rule.capacity_ns.saturating_sub(1)),
             Self::FixedWindow(_)
             | Self::AnchoredWindow(_)
             | Self::SlidingWindow(_)

@@ -3,6 +3,7 @@
 #![allow(unsafe_code)]
 
 use core::fmt::Arguments;
+use std::collections::HashMap;
 
 use nginx_sys::{ngx_conf_t, ngx_cycle_t};
 
@@ -25,8 +26,10 @@ const LONG_WAIT_MS: u64 = 60_000;
 pub unsafe fn settle(cf: *mut ngx_conf_t) -> bool {
     // SAFETY: by the caller's contract.
     let (main_conf, old) = unsafe { (module::main_conf(cf), (*(*cf).cycle).old_cycle) };
+    let largest_bursts = largest_bursts(main_conf);
     for limit in &main_conf.uses {
-        if let Err(line) = settle_limit(limit, main_conf) {
+        let largest_burst = largest_bursts.get(&limit.zone).copied().unwrap_or(0);
+        if let Err(line) = settle_limit(limit, largest_burst) {
             // SAFETY: the log of `cf` is live. Not nginx's own function for errors in directives:
             // it would name the end of the http block.
             unsafe { log::write((*cf).log, raw::LOG_EMERG, &line) };
@@ -45,8 +48,18 @@ pub unsafe fn settle(cf: *mut ngx_conf_t) -> bool {
     true
 }
 
-/// Computes the rule of a directive.
-fn settle_limit(limit: &Limit, main_conf: &MainConf) -> Result<(), Box<Line>> {
+/// The largest burst of all directives on each zone. Found once, since there may be thousands.
+fn largest_bursts(main_conf: &MainConf) -> HashMap<ZoneRef, u64> {
+    let mut largest_bursts = HashMap::new();
+    for limit in &main_conf.uses {
+        let largest = largest_bursts.entry(limit.zone).or_default();
+        *largest = limit.burst.unwrap_or(0).max(*largest);
+    }
+    largest_bursts
+}
+
+/// Computes the rule of a directive; the burst is the largest of all on its zone.
+fn settle_limit(limit: &Limit, largest_burst: u64) -> Result<(), Box<Line>> {
     let Some(zone) = limit.zone.declared() else {
         let mut line = Box::new(Line::new());
         line.push(b"\"rl_req\" names zone \"").push(limit.zone.name());
@@ -54,8 +67,6 @@ fn settle_limit(limit: &Limit, main_conf: &MainConf) -> Result<(), Box<Line>> {
         line.put(format_args!(":{}", limit.line));
         return Err(line);
     };
-    let on_zone = main_conf.uses.iter().filter(|other| other.zone == limit.zone);
-    let largest_burst = on_zone.filter_map(|other| other.burst).max().unwrap_or(0);
     match zone.rule.rule(limit.burst, limit.delay, largest_burst) {
         Ok(rule) => {
             limit.rule.get_or_init(|| rule);

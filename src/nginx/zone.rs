@@ -52,7 +52,7 @@ impl Zone {
 }
 
 /// A shared memory zone that `rl_zone` or `rl_req` names.
-#[derive(Clone, Copy, PartialEq, Eq)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct ZoneRef(NonNull<ngx_shm_zone_t>);
 
 impl ZoneRef {
