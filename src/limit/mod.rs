@@ -178,4 +178,10 @@ pub trait Algorithm {
     /// What would be forgiven if the record were dropped, in 1/1000 request: the table evicts the
     /// record with the least of it.
     fn charged(&self, state: &View<'_, Self>, now: Now) -> Thousandths;
+
+    /// Orders states that are charged the same: less for the one that recovers earlier. Always the
+    /// same where equal charges also recover together, as they do where they leak.
+    fn recovery_order(&self, _state: &View<'_, Self>, _now: Now) -> u64 {
+        0
+    }
 }

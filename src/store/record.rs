@@ -4,7 +4,7 @@ use std::sync::atomic::{compiler_fence, AtomicU64, Ordering};
 
 use crate::limit::{
     Ahead, Algorithm, LeakyState, Log, LogEntries, LogView, Now, Rule, Scalar, SlidingState, State,
-    Thousandths, View, WindowState,
+    View, WindowState,
 };
 
 use super::layout::BUCKET_WORDS;
@@ -176,8 +176,9 @@ impl<'a, A: Algorithm> Worth<'a, A> {
         self.rule.recovered(state, self.now)
     }
 
-    /// What dropping the record would forgive, in 1/1000 request.
-    pub(super) fn charged(&self, state: &View<'_, A>) -> Thousandths {
-        self.rule.charged(state, self.now)
+    /// What dropping the record would lose, the least first: what it would forgive, then how long
+    /// it would have gone on doing so.
+    pub(super) fn loss(&self, state: &View<'_, A>) -> impl Ord + use<A> {
+        (self.rule.charged(state, self.now), self.rule.recovery_order(state, self.now))
     }
 }

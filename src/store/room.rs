@@ -83,8 +83,7 @@ impl<R: Record> Table<R> {
         Some(place)
     }
 
-    /// The record that loses least. The first of those that lose the same: at one rate they also
-    /// recover at the same time.
+    /// The record that loses least.
     fn least_charged_place<'a, A>(&self, home: Home<'a>, worth: &Worth<'_, A>) -> Option<Place<'a>>
     where
         A: Algorithm<State = R>,
@@ -93,7 +92,7 @@ impl<R: Record> Table<R> {
             .buckets()
             .flat_map(|locked| (0..self.bucket_slots()).map(move |slot| Place { locked, slot }))
             .min_by_key(|place| {
-                worth.charged(&R::load(self.words(place.locked.bucket, place.slot)))
+                worth.loss(&R::load(self.words(place.locked.bucket, place.slot)))
             })?;
         self.count(Counter::EvictedLive);
         Some(place)
