@@ -162,13 +162,13 @@ fn a_stopped_process_costs_one_wait_and_loses_nothing() {
     child.wait_stopped();
 
     let (passed, first) = timed(&scene.table, key);
-    assert_eq!(passed, Err(Untracked));
+    assert_eq!(passed, Err(Untracked::Unreachable));
     assert!(first >= Duration::from_millis(50), "given up after {first:?}");
     assert!(first < SOON, "given up after {first:?}");
     let mut later: Vec<Duration> = (0..100)
         .map(|_| {
             let (passed, took) = timed(&scene.table, key);
-            assert_eq!(passed, Err(Untracked));
+            assert_eq!(passed, Err(Untracked::Unreachable));
             took
         })
         .collect();
@@ -202,7 +202,7 @@ fn the_wait_is_bounded_per_decision() {
     child.wait_stopped();
     let (passed, took) = timed(&scene.table, both[1]);
     println!("a stopped owner of both buckets: {took:?}");
-    assert_eq!(passed, Err(Untracked));
+    assert_eq!(passed, Err(Untracked::Unreachable));
     assert!(took >= Duration::from_millis(50) && took < Duration::from_millis(500), "{took:?}");
 }
 
@@ -214,7 +214,7 @@ fn a_process_that_was_stopped_and_then_killed_is_taken_over() {
     let mut child = scene.child_inside(scene.keys[0]);
     child.signal(libc::SIGSTOP);
     child.wait_stopped();
-    assert_eq!(take(&scene.table, scene.keys[0], 0), Err(Untracked));
+    assert_eq!(take(&scene.table, scene.keys[0], 0), Err(Untracked::Unreachable));
     child.kill();
     child.wait();
     let since = Instant::now();
@@ -253,7 +253,7 @@ fn a_pid_without_a_start_time_counts_as_alive() {
     scene.table.adopt(living.owner(), 0);
     let mut answer = Ok(false);
     charge_slowly(&scene.table, key, || answer = take(&other, key, 0)).unwrap();
-    assert_eq!(answer, Err(Untracked));
+    assert_eq!(answer, Err(Untracked::Unreachable));
     drop(living);
     // The lock has been given back, so that it is tracked again though it was remembered.
     assert_eq!(take(&other, key, 0), Ok(true));

@@ -3,7 +3,7 @@
 use std::convert::Infallible;
 
 use ngx_http_rl::engine::{self, AnyMeter, AnyTable, Hold, Judgement, Meter, Mode, Outcome};
-use ngx_http_rl::limit::{Now, Rule};
+use ngx_http_rl::limit::{Full, Now, Rule};
 use ngx_http_rl::store::{Counter, Counters, KeyHash, Owner, Secret};
 
 use super::memory::Memory;
@@ -71,7 +71,7 @@ impl Side for Ours {
 /// As `nginx::limit` has it.
 impl Limit {
     fn meter(&self) -> Option<AnyMeter<'_>> {
-        self.table.meter(&self.rule)
+        self.table.meter(&self.rule, Full::Evict)
     }
 }
 

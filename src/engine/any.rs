@@ -2,7 +2,7 @@
 
 use super::{Hold, Judgement, Meter, Metered};
 use crate::limit::{
-    Ahead, AnchoredWindow, FixedWindow, Gcra, Leaky, LeakyQueue, LeakyState, Log, Now, Rule,
+    Ahead, AnchoredWindow, FixedWindow, Full, Gcra, Leaky, LeakyQueue, LeakyState, Log, Now, Rule,
     SlidingLog, SlidingState, SlidingWindow, WindowState,
 };
 use crate::store::{AttachError, Counter, Counters, KeyHash, Kind, Owner, Region, Secret, Table};
@@ -138,26 +138,29 @@ impl AnyTable {
         each_table!(self, table => table.write_label(text))
     }
 
-    /// A rule over this table; `None` if the table keeps something else.
+    /// A rule over this table, which does as it is told when it is full; `None` if the table keeps
+    /// something else.
     #[inline]
-    pub fn meter(&self, rule: &Rule) -> Option<AnyMeter<'_>> {
+    pub fn meter(&self, rule: &Rule, full: Full) -> Option<AnyMeter<'_>> {
         Some(match (*rule, self) {
-            (Rule::Leaky(rule), Self::Leaky(table)) => AnyMeter::Leaky(Metered { rule, table }),
-            (Rule::Gcra(rule), Self::Ahead(table)) => AnyMeter::Gcra(Metered { rule, table }),
+            (Rule::Leaky(rule), Self::Leaky(table)) => {
+                AnyMeter::Leaky(Metered { rule, table, full })
+            }
+            (Rule::Gcra(rule), Self::Ahead(table)) => AnyMeter::Gcra(Metered { rule, table, full }),
             (Rule::LeakyQueue(rule), Self::Ahead(table)) => {
-                AnyMeter::LeakyQueue(Metered { rule, table })
+                AnyMeter::LeakyQueue(Metered { rule, table, full })
             }
             (Rule::FixedWindow(rule), Self::Window(table)) => {
-                AnyMeter::FixedWindow(Metered { rule, table })
+                AnyMeter::FixedWindow(Metered { rule, table, full })
             }
             (Rule::AnchoredWindow(rule), Self::Window(table)) => {
-                AnyMeter::AnchoredWindow(Metered { rule, table })
+                AnyMeter::AnchoredWindow(Metered { rule, table, full })
             }
             (Rule::SlidingWindow(rule), Self::Sliding(table)) => {
-                AnyMeter::SlidingWindow(Metered { rule, table })
+                AnyMeter::SlidingWindow(Metered { rule, table, full })
             }
             (Rule::SlidingLog(rule), Self::Log(table)) => {
-                AnyMeter::SlidingLog(Metered { rule, table })
+                AnyMeter::SlidingLog(Metered { rule, table, full })
             }
             _ => return None,
         })

@@ -13,10 +13,11 @@
 //! | `log` | sliding log | a ring of admission times |
 //!
 //! `ahead` has what `gcra` and `queue` share, `window` what the windows and the log share; `rule` is
-//! any of them as one type.
+//! any of them as one type. `full` is what a zone does where no more states fit.
 
 mod ahead;
 mod fixed;
+mod full;
 mod gcra;
 mod leaky;
 mod log;
@@ -27,6 +28,7 @@ mod window;
 
 pub use ahead::{Ahead, Schedule};
 pub use fixed::{AnchoredWindow, FixedWindow};
+pub use full::Full;
 pub use gcra::Gcra;
 pub use leaky::{Leaky, LeakyState};
 pub use log::{Log, LogEntries, LogView, SlidingLog};

@@ -42,7 +42,8 @@ impl Limit {
     }
 
     fn meter(&self) -> Option<AnyMeter<'_>> {
-        self.zone.declared()?.table.as_ref()?.meter(self.rule.get()?)
+        let zone = self.zone.declared()?;
+        zone.table.as_ref()?.meter(self.rule.get()?, zone.full)
     }
 }
 

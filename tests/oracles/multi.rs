@@ -3,7 +3,7 @@
 use std::convert::Infallible;
 
 use ngx_http_rl::engine::{decide, Metered, Mode};
-use ngx_http_rl::limit::{Leaky, LeakyState, Now};
+use ngx_http_rl::limit::{Full, Leaky, LeakyState, Now};
 use ngx_http_rl::store::{KeyHash, Table};
 use serde_json::{json, Value};
 
@@ -27,7 +27,7 @@ pub fn check(case: &Case<'_>) -> usize {
             .iter()
             .map(|limit| {
                 let zone = index(&limit["zone"]);
-                Metered { rule: rule(&zones[zone], limit), table: &tables[zone] }
+                Metered { rule: rule(&zones[zone], limit), table: &tables[zone], full: Full::Evict }
             })
             .collect();
         let keys: Vec<_> = array(row.field(2))
