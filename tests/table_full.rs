@@ -13,7 +13,9 @@ use ngx_http_rl::engine::{decide, Hold, Judgement, Meter, Metered, Mode, Outcome
 use ngx_http_rl::limit::{
     Algorithm, AnchoredWindow, Full, Leaky, LeakyState, Now, Rule, SlidingLog, SlidingWindow,
 };
-use ngx_http_rl::store::{Counter, KeyHash, Kind, Record, Secret, Table, Untracked, Worth};
+use ngx_http_rl::store::{
+    Counter, KeyHash, Kind, Record, Secret, Shortage, Table, Untracked, Worth,
+};
 use support::keys::{ahead, keys_in, keys_where, put, record, RECOVERY_MS, RULE};
 use support::memory::{Memory, BUCKET, HEADER, KEY, SLOTS};
 
@@ -84,6 +86,7 @@ fn no_policy_matters_while_there_is_room() {
         assert_eq!(meter(&table, full).take(new, later), ADMITTED);
         assert!(record(&table, new).is_some());
         assert_eq!(events(&table), [0, 1, 0, 0, 0], "recovered, {full:?}");
+        assert_eq!(table.shortage(later), None);
 
         let memory = Memory::for_buckets(5);
         let table = memory.create(1);
@@ -155,6 +158,54 @@ fn room_is_made_without_a_record_and_without_a_loss() {
     assert_eq!(table.make_room(new, &worth(RECOVERY_MS, Full::Reject)), Ok(()));
     assert!(record(&table, new).is_none() && old.iter().all(|key| record(&table, *key).is_some()));
     assert_eq!(events(&table), [0, 0, 1, 0, 0]);
+}
+
+#[test]
+fn a_shortage_is_reported_once_a_minute_by_all_together() {
+    let memory = Memory::for_buckets(1);
+    let (table, _, new) = full_bucket(&memory);
+    let other = memory.attach();
+    let report = |evicted, refused, passed| Some(Shortage { evicted, refused, passed });
+    let at = |ms: u64| Now::at_ms(1000 + ms);
+    let lose = |table: &Table<LeakyState>, full| {
+        meter(table, full).take(new, Now::at_ms(0));
+    };
+    assert_eq!(table.shortage(at(0)), None, "nothing has happened");
+    lose(&table, Full::Reject);
+    lose(&other, Full::Pass);
+    assert_eq!(table.shortage(at(0)), report(0, 1, 1));
+    assert_eq!((table.shortage(at(0)), other.shortage(at(0))), (None, None), "said");
+
+    lose(&other, Full::Reject);
+    for ms in [0, 1, 59_999] {
+        assert_eq!((table.shortage(at(ms)), other.shortage(at(ms))), (None, None));
+    }
+    // A clock that is behind, that of another worker.
+    assert_eq!(other.shortage(Now::at_ms(0)), None);
+    assert_eq!(table.shortage(at(60_000)), None, "is not this one's");
+    assert_eq!(other.shortage(at(60_000)), report(0, 1, 0));
+
+    lose(&table, Full::Evict);
+    // `other` has reported its own, `table` not.
+    assert_eq!(other.shortage(at(120_000)), None);
+    assert_eq!(table.shortage(at(120_000)), report(1, 0, 0));
+    assert_eq!(table.shortage(at(900_000)), None, "nothing new");
+}
+
+/// A process whose losses another one has reported has nothing to say, and does not use up the
+/// minute of one that has.
+#[test]
+fn what_another_has_said_is_not_said_again() {
+    let memory = Memory::for_buckets(1);
+    let (table, _, new) = full_bucket(&memory);
+    let other = memory.attach();
+    for table in [&table, &other] {
+        meter(table, Full::Reject).take(new, Now::at_ms(0));
+    }
+    assert_eq!(table.shortage(Now::at_ms(0)).map(|shortage| shortage.refused), Some(2));
+    assert_eq!(other.shortage(Now::at_ms(70_000)), None);
+    meter(&table, Full::Reject).take(new, Now::at_ms(0));
+    assert_eq!(table.shortage(Now::at_ms(70_001)).map(|shortage| shortage.refused), Some(1));
 }
 
 /// Of records that are charged the same, the one that recovers first goes.

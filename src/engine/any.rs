@@ -5,7 +5,9 @@ use crate::limit::{
     Ahead, AnchoredWindow, FixedWindow, Full, Gcra, Leaky, LeakyQueue, LeakyState, Log, Now, Rule,
     SlidingLog, SlidingState, SlidingWindow, WindowState,
 };
-use crate::store::{AttachError, Counter, Counters, KeyHash, Kind, Owner, Region, Secret, Table};
+use crate::store::{
+    AttachError, Counter, Counters, KeyHash, Kind, Owner, Region, Secret, Shortage, Table,
+};
 
 /// The table of a zone, by what its algorithm keeps.
 pub enum AnyTable {
@@ -136,6 +138,12 @@ impl AnyTable {
     /// Writes a text into the header. See [`Table::write_label`].
     pub fn write_label(&self, text: &[u8]) -> *mut u8 {
         each_table!(self, table => table.write_label(text))
+    }
+
+    /// What there is to report of a table that was too small. See [`Table::shortage`].
+    #[inline]
+    pub fn shortage(&self, now: Now) -> Option<Shortage> {
+        each_table!(self, table => table.shortage(now))
     }
 
     /// A rule over this table, which does as it is told when it is full; `None` if the table keeps

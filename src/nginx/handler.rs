@@ -5,7 +5,7 @@ use nginx_sys::ngx_int_t;
 use super::conf::LocConf;
 use super::limit::Limit;
 use super::request::{Failed, Request};
-use super::{clock, delay, raw};
+use super::{clock, delay, log, raw};
 use crate::engine::{self, Outcome};
 use crate::report::{self, Status};
 use crate::store::KeyHash;
@@ -35,6 +35,12 @@ fn decide(request: Request<'_>, conf: &LocConf) -> Result<ngx_int_t, Failed> {
     let now = super::hooks::virtual_now(request).unwrap_or(now);
     let outcome = engine::decide(&conf.limits, mode, now, |limit| key_hash(request, limit))?;
     write_log(request, conf, &outcome);
+    for limit in &conf.limits {
+        if let Some(shortage) = limit.shortage(now) {
+            // Not with the request: its client may have nothing to do with it.
+            log::to_cycle(raw::LOG_WARN, &report::no_room(limit.zone.name(), &shortage));
+        }
+    }
     let Some(status) = Status::of(&outcome, mode) else {
         return Ok(raw::DECLINED);
     };

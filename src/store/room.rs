@@ -80,6 +80,7 @@ impl<R: Record> Table<R> {
         if let Some(place) = place {
             return Ok(place);
         }
+        self.note_shortage();
         match worth.full() {
             Full::Evict => return self.least_charged_place(home, worth).ok_or(Untracked::NoRoom),
             Full::Reject => self.count(Counter::RefusedForSpace),

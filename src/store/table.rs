@@ -61,6 +61,8 @@ pub struct Table<R> {
     owner: Cell<Owner>,
     stripe: Cell<usize>,
     stuck: Stuck,
+    /// Whether there was no room for a key of this process, since it was last reported.
+    pub(super) short: Cell<bool>,
     records: std::marker::PhantomData<Cell<R>>,
 }
 
@@ -139,6 +141,7 @@ impl<R: Record> Table<R> {
             owner: Cell::new(Owner::of_this_process()),
             stripe: Cell::new(counters::shared(0)),
             stuck: Stuck::default(),
+            short: Cell::new(false),
             records: std::marker::PhantomData,
         })
     }
