@@ -45,8 +45,8 @@ is(join(' ', map { "$_: $statuses{$_}" } sort keys %statuses), '200: 5000', 'tho
 
 is(statuses(8080, '/a.html?k=victim'), '503', 'is still limited');
 is(statuses(8080, ('/a.html?k=new') x 7), '200 200 200 200 200 200 503', 'so is a new one');
-is(join("\n", grep { !/limiting requests/ } log_lines($t, qr/\[(?!info|debug|notice)\w+\]/)), '',
-	'nothing but refusals in the log');
+is(join("\n", grep { !/limiting requests|has no room/ } log_lines($t, qr/\[(?!info|debug|notice)\w+\]/)), '',
+	'nothing but refusals and the want of room in the log');
 is(scalar(log_lines($t, qr/limiting requests/)), 3, 'refusals');
 
 log_is_calm($t);

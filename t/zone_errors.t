@@ -43,6 +43,7 @@ my @refused_by_us = (
 		qw( rate=9223372036854776 rate=9223372036854775807r/s rate=99999999999999999999 )),
 	[ 'rl_zone $arg_k zone=y:1m rate=1r/h;', '', qr{^invalid rate "rate=1r/h": "leaky" .* use "algorithm=gcra"} ],
 	[ 'rl_zone $arg_k zone=y:1m algorithm=fifo;', '', qr/^invalid algorithm "algorithm=fifo", one of leaky, gcra,/ ],
+	[ 'rl_zone $arg_k zone=y:1m full=drop;', '', qr/^invalid full value "full=drop", one of evict, reject, pass/ ],
 	[ 'rl_zone $arg_k zone=y:1m rate=1r/10x;', '', qr{^invalid rate "rate=1r/10x"} ],
 	[ 'rl_zone $arg_k zone=y:1m rate=20000000r/s algorithm=gcra;', '',
 		qr{^invalid rate "rate=20000000r/s": "gcra" takes at most 10000000 requests a second} ],
@@ -62,6 +63,7 @@ my @accepted_by_us = (
 	(map { "rl_zone \$arg_k zone=y:1m rate=10r/m algorithm=$_;" } qw( leaky gcra token_bucket leaky_queue
 		fixed_window anchored_window sliding_window swc sliding_log )),
 	'rl_zone $arg_k zone=x:1m rate=1r/s zone=y:1m rate=5r/s;',
+	(map { "rl_zone \$arg_k full=$_ zone=y:1m;" } qw( evict reject pass )),
 );
 
 $t->plan(2 * @refused + @refused_by_us + 2 * @accepted + @accepted_by_us);

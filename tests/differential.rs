@@ -22,7 +22,7 @@ use std::convert::Infallible;
 use case::{Case, Request};
 use fastrand::Rng;
 use ngx_http_rl::engine::{decide, Metered, Mode, Outcome};
-use ngx_http_rl::limit::{Leaky, LeakyState, Now};
+use ngx_http_rl::limit::{Full, Leaky, LeakyState, Now};
 use ngx_http_rl::report::{self, Status};
 use ngx_http_rl::store::{Counter, Table, Worth};
 use stock::Told;
@@ -136,7 +136,11 @@ fn stock(case: &Case, zones: &[Zone], request: &Request) -> Told {
 fn ours(case: &Case, zones: &[Zone], request: &Request) -> Told {
     let limits: Vec<Metered<'_, Leaky>> = case.locations[request.location]
         .iter()
-        .map(|limit| Metered { rule: &limit.rule, table: &zones[limit.zone].table })
+        .map(|limit| Metered {
+            rule: &limit.rule,
+            table: &zones[limit.zone].table,
+            full: Full::Evict,
+        })
         .collect();
     let zone_of = |limit: &Metered<'_, Leaky>| {
         zones.iter().position(|zone| std::ptr::eq(&zone.table, limit.table)).unwrap()

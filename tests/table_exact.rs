@@ -19,7 +19,7 @@ use std::time::{Duration, Instant};
 
 use ngx_http_rl::config::{AlgorithmName, Rate, ZoneRule};
 use ngx_http_rl::engine::{decide, AnyMeter, AnyTable, Mode, Outcome};
-use ngx_http_rl::limit::{Algorithm, Now, Rule, NS_PER_MS};
+use ngx_http_rl::limit::{Algorithm, Full, Now, Rule, NS_PER_MS};
 use ngx_http_rl::store::{Counter, KeyHash, Owner, Secret};
 use support::memory::{Memory, KEY};
 use support::model::{each_rule, most};
@@ -72,7 +72,7 @@ impl Zone {
     }
 
     fn meter(&self) -> AnyMeter<'_> {
-        self.table.meter(&self.rule).expect("made for this rule")
+        self.table.meter(&self.rule, Full::Evict)
     }
 }
 

@@ -3,7 +3,7 @@
 use std::convert::Infallible;
 
 use ngx_http_rl::engine::{self, AnyTable, Hold, Judgement, Meter, Mode, Outcome};
-use ngx_http_rl::limit::{Now, Rule};
+use ngx_http_rl::limit::{Full, Now, Rule};
 use ngx_http_rl::store::{Counter, Counters, KeyHash, Owner, Secret};
 
 use super::memory::Memory;
@@ -71,15 +71,15 @@ impl Side for Ours {
 /// As `nginx::limit` has it.
 impl Meter for Limit {
     fn judge(&self, key: KeyHash, now: Now) -> Judgement {
-        self.table.meter(&self.rule).judge(key, now)
+        self.table.meter(&self.rule, Full::Evict).judge(key, now)
     }
 
     fn take(&self, key: KeyHash, now: Now) -> Judgement {
-        self.table.meter(&self.rule).take(key, now)
+        self.table.meter(&self.rule, Full::Evict).take(key, now)
     }
 
     fn charge(&self, key: KeyHash, now: Now) -> Hold {
-        self.table.meter(&self.rule).charge(key, now)
+        self.table.meter(&self.rule, Full::Evict).charge(key, now)
     }
 
     fn count(&self, counter: Counter) {

@@ -15,6 +15,8 @@ pub enum ConfigError<'a> {
     RateTooHigh(&'a [u8], u64),
     /// An algorithm that there is not.
     Algorithm(&'a [u8]),
+    /// Something for a full zone to do that there is not.
+    Full(&'a [u8]),
     /// A rate with which the algorithm cannot compute.
     Unusable(&'a [u8], AlgorithmName, Unusable),
     /// A burst that is no positive number.
@@ -45,6 +47,9 @@ impl fmt::Display for ConfigError<'_> {
                 write!(f, "invalid algorithm \"{}\", one of ", Text(value))?;
                 let names = AlgorithmName::ALL.map(AlgorithmName::name);
                 f.write_str(&names.join(", "))
+            }
+            Self::Full(value) => {
+                write!(f, "invalid full value \"{}\", one of evict, reject, pass", Text(value))
             }
             Self::Unusable(value, algorithm, why) => {
                 write!(f, "invalid rate \"{}\": \"{algorithm}\" {why}", Text(value))

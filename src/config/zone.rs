@@ -1,7 +1,8 @@
-//! `rl_zone key zone=name:size [rate=rate] [algorithm=name];`
+//! `rl_zone key zone=name:size [rate=rate] [algorithm=name] [full=evict|reject|pass];`
 
 use super::number::parse_size;
 use super::{AlgorithmName, ConfigError, Rate, ZoneRule};
+use crate::limit::Full;
 
 /// The arguments of `rl_zone` behind the key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -12,6 +13,8 @@ pub struct ZoneArgs<'a> {
     pub size: u64,
     /// The zone's algorithm and rate.
     pub rule: ZoneRule,
+    /// What happens to a new key where the zone is full.
+    pub full: Full,
 }
 
 impl<'a> ZoneArgs<'a> {
@@ -31,6 +34,7 @@ impl<'a> ZoneArgs<'a> {
         let mut zone = None;
         let mut rate = (&b"rate=1r/s"[..], Rate::DEFAULT);
         let mut algorithm = AlgorithmName::default();
+        let mut full = Full::default();
         for argument in arguments {
             if let Some(value) = argument.strip_prefix(b"zone=") {
                 zone = Some(parse_name_and_size(argument, value, page_size)?);
@@ -38,6 +42,8 @@ impl<'a> ZoneArgs<'a> {
                 rate = (argument, Rate::parse(argument)?);
             } else if let Some(name) = argument.strip_prefix(b"algorithm=") {
                 algorithm = AlgorithmName::of(name).ok_or(ConfigError::Algorithm(argument))?;
+            } else if let Some(name) = argument.strip_prefix(b"full=") {
+                full = parse_full(name).ok_or(ConfigError::Full(argument))?;
             } else {
                 return Err(ConfigError::Parameter(argument));
             }
@@ -47,7 +53,16 @@ impl<'a> ZoneArgs<'a> {
         let (argument, rate) = rate;
         let rule = ZoneRule::new(algorithm, rate)
             .map_err(|why| ConfigError::Unusable(argument, algorithm, why))?;
-        Ok(Self { name, size, rule })
+        Ok(Self { name, size, rule, full })
+    }
+}
+
+fn parse_full(name: &[u8]) -> Option<Full> {
+    match name {
+        b"evict" => Some(Full::Evict),
+        b"reject" => Some(Full::Reject),
+        b"pass" => Some(Full::Pass),
+        _ => None,
     }
 }
 
@@ -81,11 +96,18 @@ mod tests {
         let rule = |rate: &'static [u8]| {
             ZoneRule::new(AlgorithmName::Leaky, Rate::parse(rate).unwrap()).unwrap()
         };
-        let zone = ZoneArgs { name: b"z", size: 1 << 20, rule: rule(b"5r/s") };
+        let zone = ZoneArgs { name: b"z", size: 1 << 20, rule: rule(b"5r/s"), full: Full::Evict };
         assert_eq!(parse(&["zone=z:1m", "rate=5r/s"]), Ok(zone));
         assert_eq!(parse(&["rate=5r/s", "zone=z:1m"]), Ok(zone));
         assert_eq!(parse(&["rate=9r/s", "zone=y:2m", "zone=z:1m", "rate=5r/s"]), Ok(zone));
         assert_eq!(parse(&["zone=z:1m"]), Ok(ZoneArgs { rule: rule(b"1r/s"), ..zone }));
+        for (name, full) in [("evict", Full::Evict), ("reject", Full::Reject), ("pass", Full::Pass)]
+        {
+            let argument = format!("full={name}");
+            let other = ZoneArgs { full, ..zone };
+            assert_eq!(parse(&["zone=z:1m", "rate=5r/s", &argument]), Ok(other));
+            assert_eq!(parse(&["full=pass", &argument, "rate=5r/s", "zone=z:1m"]), Ok(other));
+        }
     }
 
     #[test]
@@ -100,6 +122,11 @@ mod tests {
             (&["zone=z:32767"], "zone \"zone=z:32767\" is too small"),
             (&["zone=z:1m", "rate=0"], "invalid rate \"rate=0\""),
             (&["zone=z:1m", "rete=1"], "invalid parameter \"rete=1\""),
+            (
+                &["zone=z:1m", "full=drop"],
+                "invalid full value \"full=drop\", one of evict, reject, pass",
+            ),
+            (&["full=", "zone=z:1m"], "invalid full value \"full=\", one of evict, reject, pass"),
             (
                 &["zone=z:1m", "algorithm=fifo"],
                 "invalid algorithm \"algorithm=fifo\", one of leaky, gcra, token_bucket, \

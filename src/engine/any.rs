@@ -1,8 +1,10 @@
 //! Tables and limits of any algorithm, each as one type.
 
 use super::{Hold, Judgement, Meter, Metered};
-use crate::limit::{Ahead, LeakyState, Log, Now, Rule, SlidingState, WindowState};
-use crate::store::{AttachError, Counter, Counters, KeyHash, Kind, Owner, Region, Secret, Table};
+use crate::limit::{Ahead, Full, LeakyState, Log, Now, Rule, SlidingState, WindowState};
+use crate::store::{
+    AttachError, Counter, Counters, KeyHash, Kind, Owner, Region, Secret, Shortage, Table,
+};
 
 /// The table of a zone, by what its algorithm keeps.
 pub enum AnyTable {
@@ -42,7 +44,7 @@ macro_rules! metered {
     ($limit:expr, $meter:ident => $do:expr, else $otherwise:expr, $($rule:ident $table:ident)|+) => {
         match ($limit.rule, $limit.table) {
             $((Rule::$rule(rule), AnyTable::$table(table)) => {
-                let $meter = Metered { rule, table };
+                let $meter = Metered { rule, table, full: $limit.full };
                 $do
             })+
             _ => $otherwise,
@@ -146,11 +148,17 @@ impl AnyTable {
         each_table!(self, table => table.write_label(text))
     }
 
-    /// A rule over this table. If the table keeps something else, which the configuration rules
-    /// out, the limit admits everything untracked.
+    /// What there is to report of a table that was too small. See [`Table::shortage`].
     #[inline]
-    pub fn meter<'t>(&'t self, rule: &'t Rule) -> AnyMeter<'t> {
-        AnyMeter { rule, table: self }
+    pub fn shortage(&self, now: Now) -> Option<Shortage> {
+        each_table!(self, table => table.shortage(now))
+    }
+
+    /// A rule over this table, which does as it is told when it is full. If the table keeps
+    /// something else, which the configuration rules out, the limit admits everything untracked.
+    #[inline]
+    pub fn meter<'t>(&'t self, rule: &'t Rule, full: Full) -> AnyMeter<'t> {
+        AnyMeter { rule, table: self, full }
     }
 
     /// Counts an event. See [`Table::count`].
@@ -164,6 +172,7 @@ impl AnyTable {
 pub struct AnyMeter<'t> {
     rule: &'t Rule,
     table: &'t AnyTable,
+    full: Full,
 }
 
 impl Meter for AnyMeter<'_> {

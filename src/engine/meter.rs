@@ -2,13 +2,13 @@
 
 use std::rc::Rc;
 
-use crate::limit::{Admission, Algorithm, Now, Refusal, Thousandths, Verdict};
+use crate::limit::{Admission, Algorithm, Full, Now, Refusal, Thousandths, Verdict};
 use crate::store::{Counter, KeyHash, Record, Table, Untracked, Worth};
 
 /// A limit whose keys can be judged and charged.
 ///
-/// A key whose record cannot be reached (a stopped process holds its lock) passes untracked; the
-/// table counts that.
+/// A key whose record cannot be reached (a stopped process holds its lock) passes untracked; a new
+/// key for which there is no room passes so or is refused, as its zone wants it. The table counts both.
 pub trait Meter {
     /// Judges one request. Changes nothing and makes no record.
     fn judge(&self, key: KeyHash, now: Now) -> Judgement;
@@ -68,6 +68,10 @@ pub struct Hold {
 impl Judgement {
     /// The verdict on a key whose record cannot be reached.
     pub const UNTRACKED: Self = Self::Accept(Hold { wait_ms: 0, excess: 0 });
+
+    /// The refusal of a new key without room. No algorithm gives a key's first request an excess;
+    /// refused for its rate, a request always has one.
+    const NO_ROOM: Self = Self::Reject { excess: 0 };
 }
 
 impl Hold {
@@ -85,6 +89,8 @@ where
     pub rule: &'t A,
     /// The table of its zone.
     pub table: &'t Table<A::State>,
+    /// What its zone does with a new key where the table is full.
+    pub full: Full,
 }
 
 /// What one request costs.
@@ -99,18 +105,39 @@ where
     #[inline]
     fn judge_and_store(&self, key: KeyHash, now: Now, charges: bool) -> Judgement {
         self.table
-            .update(key, &Worth::new(self.rule, now), |state| {
-                match self.rule.judge(state, now, COST) {
-                    Verdict::Accept(admission) => {
-                        let hold = Hold::of(&admission);
-                        (charges.then_some(admission.next), Judgement::Accept(hold))
-                    }
-                    Verdict::Reject(refusal) => {
-                        (refusal.moved, Judgement::Reject { excess: refusal.excess })
-                    }
+            .update(key, &self.worth(now), |state| match self.rule.judge(state, now, COST) {
+                Verdict::Accept(admission) => {
+                    let hold = Hold::of(&admission);
+                    (charges.then_some(admission.next), Judgement::Accept(hold))
+                }
+                Verdict::Reject(refusal) => {
+                    (refusal.moved, Judgement::Reject { excess: refusal.excess })
                 }
             })
-            .unwrap_or(Judgement::UNTRACKED)
+            .unwrap_or_else(|why| self.without_record(why))
+    }
+
+    #[inline]
+    fn worth(&self, now: Now) -> Worth<'_, A> {
+        Worth::new(self.rule, now).when_full(self.full)
+    }
+
+    #[cold]
+    fn without_record(&self, why: Untracked) -> Judgement {
+        match (why, self.full) {
+            (Untracked::NoRoom, Full::Reject) => Judgement::NO_ROOM,
+            _ => Judgement::UNTRACKED,
+        }
+    }
+
+    /// The verdict on a key that has no record and would be admitted: only if there is room for it,
+    /// where new keys are refused otherwise.
+    #[cold]
+    fn judge_room(&self, key: KeyHash, now: Now, judgement: Judgement) -> Judgement {
+        match self.table.make_room(key, &self.worth(now)) {
+            Ok(()) => judgement,
+            Err(why) => self.without_record(why),
+        }
     }
 }
 
@@ -119,19 +146,24 @@ where
     A::State: Record,
 {
     fn judge(&self, key: KeyHash, now: Now) -> Judgement {
+        let mut needs_room = false;
         let judged = self.table.look(key, |state| match self.rule.judge(state, now, COST) {
-            Verdict::Accept(admission) => Some(Judgement::Accept(Hold::of(&admission))),
+            Verdict::Accept(admission) => {
+                needs_room = state.is_none() && self.full == Full::Reject;
+                Some(Judgement::Accept(Hold::of(&admission)))
+            }
             Verdict::Reject(Refusal { moved: None, excess, .. }) => {
                 Some(Judgement::Reject { excess })
             }
             Verdict::Reject(Refusal { moved: Some(_), .. }) => None,
         });
         match judged {
+            Ok(Some(judgement)) if needs_room => self.judge_room(key, now, judgement),
             Ok(Some(judgement)) => judgement,
             // The record has to be written although nothing is charged. Rare: the clock has been
             // stepped back.
             Ok(None) => self.judge_and_store(key, now, false),
-            Err(Untracked) => Judgement::UNTRACKED,
+            Err(why) => self.without_record(why),
         }
     }
 
@@ -141,8 +173,13 @@ where
     }
 
     fn charge(&self, key: KeyHash, now: Now) -> Hold {
+        // Other limits have been charged by now: it is too late to refuse.
+        let worth = match self.full {
+            Full::Evict => self.worth(now),
+            Full::Reject | Full::Pass => self.worth(now).when_full(Full::Pass),
+        };
         self.table
-            .update(key, &Worth::new(self.rule, now), |state| {
+            .update(key, &worth, |state| {
                 let admission = self.rule.charge(state, now, COST);
                 let hold = Hold::of(&admission);
                 (Some(admission.next), hold)

@@ -132,4 +132,8 @@ impl<W: Windows> Algorithm for W {
     fn charged(&self, state: &WindowState, now: Now) -> Thousandths {
         thousandths(u64::from(self.current(Some(state), W::clock_ms(now)).state.count))
     }
+
+    fn recovery_order(&self, state: &WindowState, now: Now) -> u64 {
+        self.current(Some(state), W::clock_ms(now)).end_ms
+    }
 }

@@ -233,4 +233,8 @@ impl Algorithm for SlidingLog {
     fn charged(&self, log: &LogView<'_>, now: Now) -> Thousandths {
         thousandths(self.counted(log, now) as u64)
     }
+
+    fn recovery_order(&self, log: &LogView<'_>, _now: Now) -> u64 {
+        log.time_ms(0)
+    }
 }

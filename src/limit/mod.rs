@@ -13,10 +13,11 @@
 //! | `log` | sliding log | a ring of admission times |
 //!
 //! `ahead` has what `gcra` and `queue` share, `window` what the windows and the log share; `rule` is
-//! any of them as one type.
+//! any of them as one type. `full` is what a zone does where no more states fit.
 
 mod ahead;
 mod fixed;
+mod full;
 mod gcra;
 mod leaky;
 mod log;
@@ -27,6 +28,7 @@ mod window;
 
 pub use ahead::{Ahead, Schedule};
 pub use fixed::{AnchoredWindow, FixedWindow};
+pub use full::Full;
 pub use gcra::Gcra;
 pub use leaky::{Leaky, LeakyState};
 pub use log::{Log, LogEntries, LogView, SlidingLog};
@@ -178,4 +180,10 @@ pub trait Algorithm {
     /// What would be forgiven if the record were dropped, in 1/1000 request: the table evicts the
     /// record with the least of it.
     fn charged(&self, state: &View<'_, Self>, now: Now) -> Thousandths;
+
+    /// Orders states that are charged the same: less for the one that recovers earlier. Always the
+    /// same where equal charges also recover together, as they do where they leak.
+    fn recovery_order(&self, _state: &View<'_, Self>, _now: Now) -> u64 {
+        0
+    }
 }

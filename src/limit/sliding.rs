@@ -170,4 +170,9 @@ impl Algorithm for SlidingWindow {
         let SlidingState { previous, current, .. } = self.current(Some(state), now.wall_ms).state;
         thousandths(u64::from(previous) + u64::from(current))
     }
+
+    /// With this window, or, where something has been admitted in it, with the next.
+    fn recovery_order(&self, state: &SlidingState, now: Now) -> u64 {
+        u64::from(self.current(Some(state), now.wall_ms).state.current.min(1))
+    }
 }

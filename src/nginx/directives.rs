@@ -72,7 +72,7 @@ unsafe fn declare_zone(cf: *mut ngx_conf_t) -> Result<ZoneRef, Logged> {
         }
         let plain =
             args.rule.rule(None, None, 0).map_err(|error| fail(cf, format_args!("{error}")))?;
-        let zone = Zone { key, rule: args.rule, plain, table: None };
+        let zone = Zone { key, rule: args.rule, full: args.full, plain, table: None };
         shm_zone.declare(raw::into_pool((*cf).pool, zone).ok_or(Logged)?);
         Ok(shm_zone)
     }

@@ -3,7 +3,8 @@
 
 use std::panic::{catch_unwind, AssertUnwindSafe};
 
-use super::log;
+use super::{log, raw};
+use crate::report::Line;
 
 /// Runs the body of a callback. A panic is logged and answered with `fallback`.
 ///
@@ -24,7 +25,16 @@ pub fn guard_or<T>(callback: &str, fallback: impl FnOnce() -> T, body: impl FnOn
     // Nothing of ours is used after a panic but the shared table, whose locks are released by
     // their guards and in which any state is valid.
     catch_unwind(AssertUnwindSafe(body)).unwrap_or_else(|_| {
-        log::to_cycle(format_args!("rl: a panic in the {callback} callback was caught"));
+        say_caught(callback);
         fallback()
     })
+}
+
+/// Apart from the rest, whose stack would have to hold the line.
+#[cold]
+#[inline(never)]
+fn say_caught(callback: &str) {
+    let mut line = Line::new();
+    line.put(format_args!("rl: a panic in the {callback} callback was caught"));
+    log::to_cycle(raw::LOG_ALERT, &line);
 }

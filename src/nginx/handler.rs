@@ -6,10 +6,10 @@ use super::conf::LocConf;
 use super::limit::Limit;
 use super::request::{Failed, Request};
 use super::zone::Zone;
-use super::{clock, delay, raw};
+use super::{clock, delay, log, raw};
 use crate::engine::{self, Outcome};
 use crate::report::{self, Status};
-use crate::store::KeyHash;
+use crate::store::{KeyHash, Shortage};
 
 /// A longer key is not limited, as in stock, which keeps the length in 16 bits.
 const LONGEST_KEY: usize = 65_535;
@@ -37,6 +37,11 @@ fn decide(request: Request<'_>, conf: &LocConf) -> Result<ngx_int_t, Failed> {
     let outcome = engine::decide(&conf.limits, mode, now, |limit| key_hash(request, limit))?;
     if !matches!(outcome, Outcome::Pass | Outcome::Unlimited) {
         write_log(request, conf, &outcome);
+    }
+    for limit in &conf.limits {
+        if let Some(shortage) = limit.shortage(now) {
+            log_shortage(limit, &shortage);
+        }
     }
     let Some(status) = Status::of(&outcome, mode) else {
         return Ok(raw::DECLINED);
@@ -68,7 +73,13 @@ fn key_hash(request: Request<'_>, limit: &Limit) -> Result<Option<KeyHash>, Fail
     Ok(zone.table.as_ref().map(|table| table.hash(key)))
 }
 
-// Both keep a line on the stack, for which a request that needs none would pay too.
+// All three keep a line on the stack, for which a request that needs none would pay too.
+
+#[inline(never)]
+fn log_shortage(limit: &Limit, shortage: &Shortage) {
+    // Not with the request: its client may have nothing to do with it.
+    log::to_cycle(raw::LOG_WARN, &report::no_room(limit.zone.name(), shortage));
+}
 
 #[inline(never)]
 fn log_long_key(request: Request<'_>, zone: &Zone, key: &[u8]) {

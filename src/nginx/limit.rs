@@ -11,7 +11,7 @@ use super::zone::ZoneRef;
 use crate::config::Delay;
 use crate::engine::{AnyMeter, Hold, Judgement, Meter};
 use crate::limit::{Now, Rule};
-use crate::store::{Counter, KeyHash};
+use crate::store::{Counter, KeyHash, Shortage};
 
 /// One `rl_req`. Locations that inherit it share it.
 pub struct Limit {
@@ -43,7 +43,16 @@ impl Limit {
 
     #[inline]
     fn meter(&self) -> Option<AnyMeter<'_>> {
-        Some(self.zone.declared()?.table.as_ref()?.meter(self.rule.get()?))
+        let zone = self.zone.declared()?;
+        Some(zone.table.as_ref()?.meter(self.rule.get()?, zone.full))
+    }
+
+    /// What there is to say of a zone that was too small. See [`Table::shortage`].
+    ///
+    /// [`Table::shortage`]: crate::store::Table::shortage
+    #[inline]
+    pub fn shortage(&self, now: Now) -> Option<Shortage> {
+        self.zone.declared()?.table.as_ref()?.shortage(now)
     }
 }
 

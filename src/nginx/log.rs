@@ -39,15 +39,13 @@ pub unsafe fn directive_error(cf: *mut ngx_conf_t, text: fmt::Arguments<'_>) {
     }
 }
 
-/// Logs an alert where neither a request nor a configuration is at hand.
-pub fn to_cycle(text: fmt::Arguments<'_>) {
-    let mut line = Line::new();
-    line.put(text);
+/// Logs a line that belongs neither to a request nor to a configuration.
+pub fn to_cycle(level: ngx_uint_t, line: &Line) {
     // SAFETY: nginx sets the pointer before it calls any module and changes it only between
     // events, in the one thread that runs both; the log of a cycle lives as long as the cycle.
     unsafe {
         if !ngx_cycle.is_null() && !(*ngx_cycle).log.is_null() {
-            write((*ngx_cycle).log, raw::LOG_ALERT, &line);
+            write((*ngx_cycle).log, level, line);
         }
     }
 }

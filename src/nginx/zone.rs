@@ -14,7 +14,7 @@ use super::{log, raw};
 use crate::config::ZoneRule;
 use crate::engine::reload::{self, Reload, ZoneShape};
 use crate::engine::AnyTable;
-use crate::limit::Rule;
+use crate::limit::{Full, Rule};
 use crate::report::Line;
 use crate::store::{Kind, Owner, Region, Secret};
 
@@ -27,6 +27,9 @@ pub struct Zone {
     pub key: ngx_http_complex_value_t,
     /// Its algorithm and rate.
     pub rule: ZoneRule,
+    /// What happens to a new key where the table is full. May change over a reload: it is told to
+    /// the table at each operation.
+    pub full: Full,
     /// The rule of a directive without burst: what its records are follows from it.
     pub plain: Rule,
     /// The table, once nginx has mapped the memory.

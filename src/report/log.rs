@@ -3,6 +3,7 @@
 use super::Line;
 use crate::engine::Mode;
 use crate::limit::Thousandths;
+use crate::store::Shortage;
 
 /// How much of an over-long key is shown: enough to recognise it, too little to fill the log.
 const SHOWN_KEY: usize = 128;
@@ -21,6 +22,21 @@ pub fn delayed(zone: &[u8], excess: Thousandths, mode: Mode) -> Line {
     let mut line = Line::new();
     line.push(b"delaying request").push(suffix(mode));
     put_excess(&mut line, excess).push(b", by zone \"").push(zone).push(b"\"");
+    line
+}
+
+/// A zone that had no room for new keys, and what it has lost by that since the line before.
+pub fn no_room(zone: &[u8], shortage: &Shortage) -> Line {
+    let mut line = Line::new();
+    line.push(b"\"rl_zone\" \"").push(zone).push(b"\" has no room for new keys: ");
+    let Shortage { evicted, refused, passed } = *shortage;
+    let lost = [(evicted, "live evicted"), (refused, "refused"), (passed, "passed untracked")];
+    let mut separator = "";
+    for (count, what) in lost.into_iter().filter(|(count, _)| *count > 0) {
+        line.put(format_args!("{separator}{count} {what}"));
+        separator = ", ";
+    }
+    line.push(b" since the last such line; give it a larger size");
     line
 }
 
@@ -73,6 +89,24 @@ mod tests {
             ),
         ] {
             assert_eq!(text(&line), expected);
+        }
+    }
+
+    #[test]
+    fn a_zone_without_room_says_what_it_has_lost_and_what_to_do() {
+        for (evicted, refused, passed, lost) in [
+            (7, 0, 0, "7 live evicted"),
+            (0, 7, 0, "7 refused"),
+            (0, 0, 7, "7 passed untracked"),
+            (1, 2, 3, "1 live evicted, 2 refused, 3 passed untracked"),
+        ] {
+            assert_eq!(
+                text(&no_room(b"one", &Shortage { evicted, refused, passed })),
+                format!(
+                    "\"rl_zone\" \"one\" has no room for new keys: {lost} since the last such \
+                     line; give it a larger size"
+                ),
+            );
         }
     }
 

@@ -8,5 +8,5 @@ mod log;
 mod status;
 
 pub use line::Line;
-pub use log::{delayed, key_too_long, rejected};
+pub use log::{delayed, key_too_long, no_room, rejected};
 pub use status::Status;

@@ -30,6 +30,11 @@ pub enum Counter {
     EvictedRecovered,
     /// Records moved to their other bucket for a new key.
     Moved,
+    /// New keys refused for want of room, `full=reject`. Each is also counted as rejected.
+    RefusedForSpace,
+    /// Requests of new keys that passed uncharged for want of room: `full=pass`, or with
+    /// `full=reject` a room that was there when the request was judged and not when it was charged.
+    PassedForSpace,
     /// Look-ups that could not reach the record in time. One limit may look twice at a request:
     /// to judge and to charge it.
     Untracked,

@@ -6,7 +6,7 @@
 use std::sync::atomic::{AtomicU64, AtomicU8, Ordering};
 
 /// Raised with every change below.
-pub(super) const LAYOUT_VERSION: u64 = 2;
+pub(super) const LAYOUT_VERSION: u64 = 3;
 
 /// "ngx_rl" and two bytes that UTF-8 does not have.
 pub(super) const MAGIC: u64 = u64::from_be_bytes(*b"ngx_rl\xff\xfe");
@@ -50,7 +50,12 @@ pub(super) struct Header {
     /// How many of the next keys without room evict at once. Written racily by anyone who finds no
     /// room; a lost step does no harm.
     pub back_off: AtomicU64,
-    reserved: [AtomicU64; 7],
+    /// When somebody has last reported that there was no room, in ms of nginx's clock; 0 for never.
+    /// Who moves it forward makes the next report.
+    pub reported_ms: AtomicU64,
+    /// What had been counted by then. Written after `reported_ms`, by the same process.
+    pub reported: [AtomicU64; 3],
+    reserved: [AtomicU64; 3],
     /// Text for nginx's slab allocator, ended by a zero.
     pub label: [AtomicU8; LABEL_BYTES],
     /// Who counts in each of the first stripes, as in the word of a lock; 0 for nobody.

@@ -17,6 +17,7 @@
 //! | `patience` | how long to wait for a lock |
 //! | `table` | look-up, hit and miss |
 //! | `room` | where a new key goes: free, recovered, a move, an eviction |
+//! | `shortage` | when to say that there was no room |
 //! | `counters` | striped event counters |
 //! | `hooks` | for tests: stops a process inside a lock, or panics there |
 
@@ -31,6 +32,7 @@ mod process;
 mod record;
 mod region;
 mod room;
+mod shortage;
 mod table;
 
 pub use counters::{Counter, Counters};
@@ -38,4 +40,5 @@ pub use hash::{KeyHash, Secret};
 pub use process::Owner;
 pub use record::{Kind, Record, ScalarRecord, Worth};
 pub use region::Region;
+pub use shortage::Shortage;
 pub use table::{AttachError, Table, Untracked};

@@ -3,8 +3,8 @@
 use std::sync::atomic::{compiler_fence, AtomicU64, Ordering};
 
 use crate::limit::{
-    Ahead, Algorithm, LeakyState, Log, LogEntries, LogView, Now, Rule, Scalar, SlidingState, State,
-    Thousandths, View, WindowState,
+    Ahead, Algorithm, Full, LeakyState, Log, LogEntries, LogView, Now, Rule, Scalar, SlidingState,
+    State, View, WindowState,
 };
 
 use super::layout::BUCKET_WORDS;
@@ -159,16 +159,31 @@ impl Record for Log {
     }
 }
 
-/// What records are worth at an instant, by the rule of the limit that asks for room.
+/// What records are worth at an instant, by the rule of the limit that asks for room, and what is
+/// to be done where none can go without loss.
+///
+/// The table does not know the latter by itself: during a reload old and new workers may share it
+/// and have different orders.
 pub struct Worth<'a, A> {
     rule: &'a A,
     now: Now,
+    full: Full,
 }
 
 impl<'a, A: Algorithm> Worth<'a, A> {
-    /// The worth of records under `rule` at `now`.
+    /// The worth of records under `rule` at `now`. A full table evicts.
     pub fn new(rule: &'a A, now: Now) -> Self {
-        Self { rule, now }
+        Self { rule, now, full: Full::Evict }
+    }
+
+    /// The same, and this is what a full table does.
+    pub fn when_full(self, full: Full) -> Self {
+        Self { full, ..self }
+    }
+
+    /// What a full table does.
+    pub(super) fn full(&self) -> Full {
+        self.full
     }
 
     /// Whether the record can go without loss.
@@ -176,8 +191,9 @@ impl<'a, A: Algorithm> Worth<'a, A> {
         self.rule.recovered(state, self.now)
     }
 
-    /// What dropping the record would forgive, in 1/1000 request.
-    pub(super) fn charged(&self, state: &View<'_, A>) -> Thousandths {
-        self.rule.charged(state, self.now)
+    /// What dropping the record would lose, the least first: what it would forgive, then how long
+    /// it would have gone on doing so.
+    pub(super) fn loss(&self, state: &View<'_, A>) -> impl Ord + use<A> {
+        (self.rule.charged(state, self.now), self.rule.recovery_order(state, self.now))
     }
 }

@@ -1,5 +1,5 @@
 //! Where a new key goes: a free slot, a recovered one, one that a resident makes free by moving
-//! to its other bucket, or, in a full zone, that of the record with the least to lose.
+//! to its other bucket, or, in a full zone that evicts, that of the record with the least to lose.
 
 use std::sync::atomic::{compiler_fence, AtomicU64, Ordering};
 
@@ -7,39 +7,86 @@ use super::counters::Counter;
 use super::hash::KeyHash;
 use super::layout::Bucket;
 use super::record::{Record, Worth};
-use super::table::{Home, Locked, Table};
-use crate::limit::Algorithm;
+use super::table::{Home, Locked, Table, Untracked, Visit};
+use crate::limit::{Algorithm, Full};
 
-/// After a search for a move that found none, this many keys without room evict at once: searching
-/// costs a dozen cache misses, and a spray of new keys into a full zone would pay it each time. The
-/// number is measured: the first loss comes no earlier, and the spray costs a sixth.
+/// After a search for a move that found none, this many keys without room evict at once, or are
+/// refused or passed: searching costs a dozen cache misses, and a spray of new keys into a full zone
+/// would pay it each time. The number is measured: the first loss comes no earlier, and the spray
+/// costs a sixth.
 const BACK_OFF: u64 = 15;
 
 /// A slot that a new record may take.
 struct Place<'a> {
     locked: &'a Locked<'a>,
     slot: usize,
+    /// As what the resident that goes for it is counted.
+    loses: Option<Counter>,
 }
 
 impl<R: Record> Table<R> {
     /// Stores the record of a new key.
+    ///
+    /// # Errors
+    ///
+    /// There is no room, and no other record is to go for it.
     pub(super) fn insert<A>(
         &self,
         home: Home<'_>,
         key: KeyHash,
         next: R::Next,
         worth: &Worth<'_, A>,
-    ) where
+    ) -> Result<(), Untracked>
+    where
+        A: Algorithm<State = R>,
+    {
+        let Place { locked, slot, loses } = self.room(home, worth)?;
+        if let Some(counter) = loses {
+            self.count(counter);
+        }
+        self.put(locked, slot, key.0, |words| R::save(words, next));
+        Ok(())
+    }
+
+    /// Makes sure that a key has a record or room for one, and makes none: for a limit that refuses
+    /// new keys without room, and is judged some time before it is charged.
+    ///
+    /// # Errors
+    ///
+    /// There is none, or the record cannot be reached.
+    pub fn make_room<A>(&self, key: KeyHash, worth: &Worth<'_, A>) -> Result<(), Untracked>
+    where
+        A: Algorithm<State = R>,
+    {
+        self.visit(key, self.candidates(key), false, |visit| match visit {
+            Visit::Hit(..) => Ok(()),
+            Visit::Miss(home) => self.room(home, worth).map(|_| ()),
+        })?
+    }
+
+    /// Finds a slot for a new key. Residents may be moved for it, but none is lost yet.
+    ///
+    /// # Errors
+    ///
+    /// There is no room, and no other record is to go for it.
+    fn room<'a, A>(&self, home: Home<'a>, worth: &Worth<'_, A>) -> Result<Place<'a>, Untracked>
+    where
         A: Algorithm<State = R>,
     {
         let place = self
             .free_place(home)
             .or_else(|| self.recovered_place(home, worth))
-            .or_else(|| self.moved_place(home, worth))
-            .or_else(|| self.least_charged_place(home, worth));
-        if let Some(Place { locked, slot }) = place {
-            self.put(locked, slot, key.0, |words| R::save(words, next));
+            .or_else(|| self.moved_place(home, worth));
+        if let Some(place) = place {
+            return Ok(place);
         }
+        self.note_shortage();
+        match worth.full() {
+            Full::Evict => return self.least_charged_place(home, worth).ok_or(Untracked::NoRoom),
+            Full::Reject => self.count(Counter::RefusedForSpace),
+            Full::Pass => self.count(Counter::PassedForSpace),
+        }
+        Err(Untracked::NoRoom)
     }
 
     /// Writes a record into a slot: the tag is cleared first and written last, so that a kill in
@@ -68,35 +115,33 @@ impl<R: Record> Table<R> {
     }
 
     fn free_place<'a>(&self, home: Home<'a>) -> Option<Place<'a>> {
-        home.buckets()
-            .find_map(|locked| self.free_slot(locked.bucket).map(|slot| Place { locked, slot }))
+        home.buckets().find_map(|locked| {
+            let slot = self.free_slot(locked.bucket)?;
+            Some(Place { locked, slot, loses: None })
+        })
     }
 
     fn recovered_place<'a, A>(&self, home: Home<'a>, worth: &Worth<'_, A>) -> Option<Place<'a>>
     where
         A: Algorithm<State = R>,
     {
-        let place = home.buckets().find_map(|locked| {
-            self.recovered_slot(locked.bucket, worth).map(|slot| Place { locked, slot })
-        })?;
-        self.count(Counter::EvictedRecovered);
-        Some(place)
+        home.buckets().find_map(|locked| {
+            let slot = self.recovered_slot(locked.bucket, worth)?;
+            Some(Place { locked, slot, loses: Some(Counter::EvictedRecovered) })
+        })
     }
 
-    /// The record that loses least. The first of those that lose the same: at one rate they also
-    /// recover at the same time.
+    /// The record that loses least.
     fn least_charged_place<'a, A>(&self, home: Home<'a>, worth: &Worth<'_, A>) -> Option<Place<'a>>
     where
         A: Algorithm<State = R>,
     {
-        let place = home
-            .buckets()
-            .flat_map(|locked| (0..self.bucket_slots()).map(move |slot| Place { locked, slot }))
-            .min_by_key(|place| {
-                worth.charged(&R::load(self.words(place.locked.bucket, place.slot)))
-            })?;
-        self.count(Counter::EvictedLive);
-        Some(place)
+        let loses = Some(Counter::EvictedLive);
+        home.buckets()
+            .flat_map(|locked| {
+                (0..self.bucket_slots()).map(move |slot| Place { locked, slot, loses })
+            })
+            .min_by_key(|place| worth.loss(&R::load(self.words(place.locked.bucket, place.slot))))
     }
 
     /// A slot whose resident has been moved away: by one step if its other bucket has room, else
@@ -135,7 +180,11 @@ impl<R: Record> Table<R> {
             self.roomy_slot(self.space.bucket(target)?, worth)?;
             let target = self.try_lock(target)?;
             let room = self.roomy_slot(target.bucket, worth)?;
-            self.move_record(locked, slot, &target, room).then_some(Place { locked, slot })
+            self.move_record(locked, slot, &target, room).then_some(Place {
+                locked,
+                slot,
+                loses: None,
+            })
         })
     }
 
@@ -161,7 +210,7 @@ impl<R: Record> Table<R> {
                 let room = self.roomy_slot(far.bucket, worth)?;
                 let moved = self.move_record(&middle, step, &far, room)
                     && self.move_record(locked, slot, &middle, step);
-                moved.then_some(Place { locked, slot })
+                moved.then_some(Place { locked, slot, loses: None })
             })
         })
     }

@@ -15,10 +15,18 @@ use super::record::{Kind, Record, Worth};
 use super::region::{Region, Space};
 use crate::limit::Algorithm;
 
-/// A record that could not be reached: a process that does not run holds its lock. The request
-/// passes this limit, and the table has counted it.
+/// Why a request is not charged to its key. The table has counted it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Untracked;
+pub enum Untracked {
+    /// The record cannot be reached: a process that does not run holds its lock. The request passes
+    /// this limit.
+    Unreachable,
+    /// There is no record and no room for one. What this means is said by the [`Full`] that the
+    /// operation was given.
+    ///
+    /// [`Full`]: crate::limit::Full
+    NoRoom,
+}
 
 /// Why a table cannot be laid out in a piece of memory, or be found there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -53,6 +61,8 @@ pub struct Table<R> {
     owner: Cell<Owner>,
     stripe: Cell<usize>,
     stuck: Stuck,
+    /// Whether there was no room for a key of this process, since it was last reported.
+    pub(super) short: Cell<bool>,
     records: std::marker::PhantomData<Cell<R>>,
 }
 
@@ -131,6 +141,7 @@ impl<R: Record> Table<R> {
             owner: Cell::new(Owner::of_this_process()),
             stripe: Cell::new(counters::shared(0)),
             stuck: Stuck::default(),
+            short: Cell::new(false),
             records: std::marker::PhantomData,
         })
     }
@@ -239,7 +250,8 @@ impl<R: Record> Table<R> {
     ///
     /// # Errors
     ///
-    /// The record cannot be reached; `update` was not called.
+    /// The record cannot be reached, and `update` was not called; or it was, and there is no room
+    /// for what it gave back.
     #[inline]
     pub fn update<A, T>(
         &self,
@@ -254,17 +266,15 @@ impl<R: Record> Table<R> {
         match self.glance(key, candidates) {
             Glance::Hit(locked, slot) => Ok(self.change(&locked, slot, update)),
             glance => self.visit(key, candidates, glance.is_miss(), |visit| match visit {
-                Visit::Hit(locked, slot) => self.change(locked, slot, update),
+                Visit::Hit(locked, slot) => Ok(self.change(locked, slot, update)),
                 Visit::Miss(home) => {
                     #[cfg(feature = "test-hooks")]
                     super::hooks::hold_or_panic_if_asked();
                     let (next, answer) = update(None);
-                    if let Some(next) = next {
-                        self.insert(home, key, next, worth);
-                    }
-                    answer
+                    let stored = next.map_or(Ok(()), |next| self.insert(home, key, next, worth));
+                    stored.map(|()| answer)
                 }
-            }),
+            })?,
         }
     }
 
@@ -310,7 +320,7 @@ impl<R: Record> Table<R> {
     /// Finds a key's record and shows it under its lock, or its two candidates if there is none.
     /// `missed` says that both have just been looked at.
     #[inline(never)]
-    fn visit<T>(
+    pub(super) fn visit<T>(
         &self,
         key: KeyHash,
         (first, second): (usize, usize),
@@ -363,10 +373,11 @@ impl<R: Record> Table<R> {
 
     #[inline]
     fn lock(&self, index: usize, patience: &mut Patience<'_>) -> Result<Locked<'_>, Untracked> {
-        let bucket = self.space.bucket(index).ok_or(Untracked)?;
+        let bucket = self.space.bucket(index).ok_or(Untracked::Unreachable)?;
         patience.bucket = index;
         let Owner(me) = self.owner.get();
-        let held = Held::take(&bucket.head.lock, me, patience).map_err(|_| Untracked)?;
+        let held =
+            Held::take(&bucket.head.lock, me, patience).map_err(|_| Untracked::Unreachable)?;
         self.stuck.forget(index);
         Ok(Locked { index, bucket, held })
     }
@@ -422,7 +433,7 @@ impl Glance<'_> {
 }
 
 /// What a visit finds.
-enum Visit<'a> {
+pub(super) enum Visit<'a> {
     /// The key's record, with the lock of its bucket held.
     Hit(&'a Locked<'a>, usize),
     /// No record; the locks of both candidates are held.

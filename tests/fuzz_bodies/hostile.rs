@@ -3,7 +3,7 @@
 //! What the table does with the rubbish is its own affair.
 
 use ngx_http_rl::engine::{Hold, Judgement, Meter, Metered};
-use ngx_http_rl::limit::{Algorithm, Now, Rule, View};
+use ngx_http_rl::limit::{Algorithm, Full, Now, Rule, View};
 use ngx_http_rl::store::{Counter, Kind, Record, Secret, Table, Worth};
 
 use super::arena::{adopt, Arena};
@@ -52,7 +52,7 @@ where
 {
     (0..arena.words()).for_each(|index| arena.poke(index, 0));
     let now = Now::at_ms(1_000_000);
-    let judgement = Metered { rule, table }.take(table.hash(b"new"), now);
+    let judgement = Metered { rule: &rule, table, full: Full::Evict }.take(table.hash(b"new"), now);
     assert!(matches!(judgement, Judgement::Accept(Hold { wait_ms: 0, .. })), "{judgement:?}");
 }
 
@@ -63,7 +63,7 @@ where
 {
     let key = table.hash(&[bytes.byte() % 100]);
     let now = Now { ms: bytes.word(), ns: bytes.word(), wall_ms: bytes.word() };
-    let meter = Metered { rule, table };
+    let meter = Metered { rule: &rule, table, full: Full::Evict };
     let looked = table.look(key, |state| check_standing(&rule, state, now));
     match bytes.byte() % 4 {
         0 => drop(meter.judge(key, now)),

@@ -8,7 +8,7 @@
 use std::collections::HashMap;
 
 use ngx_http_rl::engine::{Hold, Judgement, Meter, Metered};
-use ngx_http_rl::limit::{Algorithm, Now, Rule, Verdict, NS_PER_MS};
+use ngx_http_rl::limit::{Algorithm, Full, Now, Rule, Verdict, NS_PER_MS};
 use ngx_http_rl::store::{Counter, Kind, Record, Secret, Table};
 
 use super::bytes::Bytes;
@@ -122,7 +122,7 @@ where
             known.may_be_gone |= known.key.is_recovered(now);
         }
         let hash = self.table.hash(&[number]);
-        let meter = Metered { rule, table: &self.table };
+        let meter = Metered { rule: &rule, table: &self.table, full: Full::Evict };
         let known = self.map.remove(&number);
         let (mut key, may_be_gone) =
             known.map_or((Key::new(rule), false), |known| (known.key, known.may_be_gone));

@@ -3,7 +3,7 @@
 use std::convert::Infallible;
 
 use ngx_http_rl::engine::{decide, Metered, Mode};
-use ngx_http_rl::limit::{Leaky, LeakyState, Now};
+use ngx_http_rl::limit::{Full, Leaky, LeakyState, Now};
 use ngx_http_rl::store::{KeyHash, Table};
 use serde_json::{json, Value};
 
@@ -29,7 +29,11 @@ pub fn check(case: &Case<'_>) -> usize {
         let limits: Vec<_> = location
             .iter()
             .zip(&rules)
-            .map(|(limit, rule)| Metered { rule, table: &tables[zone_of(limit)] })
+            .map(|(limit, rule)| Metered {
+                rule,
+                table: &tables[zone_of(limit)],
+                full: Full::Evict,
+            })
             .collect();
         let keys: Vec<_> = array(row.field(2))
             .iter()

@@ -6,7 +6,9 @@
 
 use ngx_http_rl::config::{AlgorithmName, Delay, Rate, ZoneRule};
 use ngx_http_rl::engine::{AnyTable, Judgement, Meter};
-use ngx_http_rl::limit::{Algorithm, Now, Rule, Scalar, SlidingState, State, Verdict, WindowState};
+use ngx_http_rl::limit::{
+    Algorithm, Full, Now, Rule, Scalar, SlidingState, State, Verdict, WindowState,
+};
 use ngx_http_rl::store::{KeyHash, Secret};
 use serde_json::{json, Value};
 
@@ -56,7 +58,7 @@ impl Engine {
 
     /// How long a request is held, in milliseconds; `None` if it is refused.
     pub fn take(&self, now: Now) -> Option<u64> {
-        let meter = self.table.meter(&self.rule);
+        let meter = self.table.meter(&self.rule, Full::Evict);
         match meter.take(self.key, now) {
             Judgement::Accept(hold) => Some(hold.wait_ms),
             Judgement::Reject { .. } => None,

@@ -4,7 +4,7 @@
 use std::convert::Infallible;
 
 use ngx_http_rl::engine::{decide, Metered, Mode};
-use ngx_http_rl::limit::{Algorithm, Leaky, LeakyState, Now, Verdict};
+use ngx_http_rl::limit::{Algorithm, Full, Leaky, LeakyState, Now, Verdict};
 use serde_json::{json, Value};
 
 use super::data::{columns_of, columns_of_state, rule, Case};
@@ -17,7 +17,7 @@ pub fn check(case: &Case<'_>) -> usize {
     let t0 = case.t0();
     let memory = Memory::for_buckets(1);
     let table = memory.create(7);
-    let limit = [Metered { rule: &rule, table: &table }];
+    let limit = [Metered { rule: &rule, table: &table, full: Full::Evict }];
     let key = table.hash(b"the key");
     let mut state = None;
     let mut rows = 0;
