@@ -56,7 +56,8 @@ for my $step (
 my $log = $t->read_file('notice.log');
 # With no burst: the place of the request that has just left is free again.
 like($log, qr{"rl_req" on zone "z" may hold a request for 3599 seconds in \S+nginx\.conf:\d+}, 'long wait');
-like($log, qr{"rl_zone" "z" has a rate that is truncated: "rate=1r/m" is 0\.016 requests a second}, 'truncation');
+like($log, qr{"rl_zone" "z" has a rate that is truncated: "rate=1r/m" is 0\.016 requests a second.* in \S+nginx\.conf:\d+$}m,
+	'truncation');
 
 ###############################################################################
 

@@ -66,7 +66,7 @@ my @accepted_by_us = (
 	(map { "rl_zone \$arg_k full=$_ zone=y:1m;" } qw( evict reject pass )),
 );
 
-$t->plan(2 * @refused + @refused_by_us + 2 * @accepted + @accepted_by_us);
+$t->plan(2 * @refused + @refused_by_us + 2 * @accepted + @accepted_by_us + 1);
 
 ###############################################################################
 
@@ -74,5 +74,12 @@ refused_alike($t, @$_) for @refused;
 refused_by_us($t, @$_) for @refused_by_us;
 accepted_alike($t, $_, '') for @accepted;
 accepted_by_us($t, $_, '') for @accepted_by_us;
+
+# Found only when the memory is there, and yet with its place.
+my $small = 'rl_zone $arg_k zone=y:32k rate=1000r/m algorithm=sliding_log;';
+my $said = said($t, $small, '');
+my @lines = split /\n/, $t->read_file('nginx.conf');
+my ($place) = grep { $lines[$_ - 1] eq $small } 1 .. @lines;
+like($said, qr/ in \S+nginx\.conf:$place$/, 'a zone that is too small, with its line');
 
 ###############################################################################

@@ -15,6 +15,7 @@ use nginx_sys::{
 use super::conf::{LocConf, MainConf};
 use super::guard::guard;
 use super::limit::Limit;
+use super::log::Place;
 use super::zone::{Zone, ZoneRef};
 use super::{log, module, raw};
 use crate::config::{LimitArgs, ZoneArgs};
@@ -72,7 +73,14 @@ unsafe fn declare_zone(cf: *mut ngx_conf_t) -> Result<ZoneRef, Logged> {
         }
         let plain =
             args.rule.rule(None, None, 0).map_err(|error| fail(cf, format_args!("{error}")))?;
-        let zone = Zone { key, rule: args.rule, full: args.full, plain, table: None };
+        let zone = Zone {
+            key,
+            rule: args.rule,
+            full: args.full,
+            plain,
+            place: Place::of(cf),
+            table: None,
+        };
         shm_zone.declare(raw::into_pool((*cf).pool, zone).ok_or(Logged)?);
         Ok(shm_zone)
     }
@@ -137,13 +145,11 @@ unsafe fn read_limit(cf: *mut ngx_conf_t) -> Result<Rc<Limit>, Logged> {
             .map_err(|error| fail(cf, format_args!("{error}")))?;
         // Size 0: the zone is only named here.
         let zone = shared_zone(cf, args.zone, 0)?;
-        let file = &*(*cf).conf_file;
         let limit = Rc::new(Limit {
             zone,
             burst: args.burst,
             delay: args.delay,
-            file: file.file.name,
-            line: file.line,
+            place: Place::of(cf),
             rule: OnceCell::new(),
         });
         module::main_conf(cf).uses.push(Rc::clone(&limit));

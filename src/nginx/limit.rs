@@ -1,12 +1,9 @@
 //! One `rl_req` as the engine sees it: its burst and delay, with the algorithm, rate and table of
 //! its zone.
-#![allow(unsafe_code)]
 
 use std::cell::OnceCell;
 
-use nginx_sys::{ngx_str_t, ngx_uint_t};
-
-use super::raw;
+use super::log::Place;
 use super::zone::ZoneRef;
 use crate::config::Delay;
 use crate::engine::{AnyMeter, Hold, Judgement, Meter};
@@ -21,21 +18,13 @@ pub struct Limit {
     pub burst: Option<u64>,
     /// `nodelay` or `delay=`, if written.
     pub delay: Option<Delay>,
-    /// The file of the directive.
-    pub file: ngx_str_t,
-    /// The line of the directive.
-    pub line: ngx_uint_t,
+    /// Where the directive stands.
+    pub place: Place,
     /// What decides, known once the whole http block has been read.
     pub rule: OnceCell<Rule>,
 }
 
 impl Limit {
-    /// The file of the directive.
-    pub fn file(&self) -> &[u8] {
-        // SAFETY: the name of a configuration file lies in the pool of the configuration.
-        unsafe { raw::bytes(self.file) }
-    }
-
     /// Whether the clock that nginx caches is too coarse for it.
     pub fn needs_fine_clock(&self) -> bool {
         self.rule.get().is_some_and(Rule::needs_fine_clock)

@@ -4,11 +4,38 @@
 use core::fmt;
 
 use nginx_sys::{
-    ngx_conf_log_error, ngx_conf_t, ngx_cycle, ngx_log_error_core, ngx_log_t, ngx_uint_t,
+    ngx_conf_log_error, ngx_conf_t, ngx_cycle, ngx_log_error_core, ngx_log_t, ngx_str_t, ngx_uint_t,
 };
 
 use super::raw;
 use crate::report::Line;
+
+/// Where in the configuration a directive stands.
+pub struct Place {
+    file: ngx_str_t,
+    line: ngx_uint_t,
+}
+
+impl Place {
+    /// The place of the directive that is being read.
+    ///
+    /// # Safety
+    ///
+    /// `cf` must be what nginx hands to the function that sets a directive, and the value must not
+    /// be used longer than the configuration.
+    pub unsafe fn of(cf: *const ngx_conf_t) -> Self {
+        // SAFETY: by the caller's contract.
+        let file = unsafe { &*(*cf).conf_file };
+        Self { file: file.file.name, line: file.line }
+    }
+
+    /// Adds the place to a line, as nginx ends its own of errors in directives.
+    pub fn end(&self, line: &mut Line) {
+        // SAFETY: the name of a configuration file lies in the pool of the configuration.
+        let file = unsafe { raw::bytes(self.file) };
+        line.push(b" in ").push(file).put(format_args!(":{}", self.line));
+    }
+}
 
 /// Logs a line if the log takes the level.
 ///

@@ -63,8 +63,8 @@ fn settle_limit(limit: &Limit, largest_burst: u64) -> Result<(), Box<Line>> {
     let Some(zone) = limit.zone.declared() else {
         let mut line = Box::new(Line::new());
         line.push(b"\"rl_req\" names zone \"").push(limit.zone.name());
-        line.push(b"\", but no \"rl_zone\" declares it in ").push(limit.file());
-        line.put(format_args!(":{}", limit.line));
+        line.push(b"\", but no \"rl_zone\" declares it");
+        limit.place.end(&mut line);
         return Err(line);
     };
     match zone.rule.rule(limit.burst, limit.delay, largest_burst) {
@@ -75,8 +75,8 @@ fn settle_limit(limit: &Limit, largest_burst: u64) -> Result<(), Box<Line>> {
         Err(error) => {
             let mut line = Box::new(Line::new());
             line.push(b"\"rl_req\" on zone \"").push(limit.zone.name());
-            line.put(format_args!("\": {error} in "));
-            line.push(limit.file()).put(format_args!(":{}", limit.line));
+            line.put(format_args!("\": {error}"));
+            limit.place.end(&mut line);
             Err(line)
         }
     }
@@ -90,8 +90,8 @@ fn long_wait(limit: &Limit) -> Option<Line> {
     }
     let mut line = Line::new();
     line.push(b"\"rl_req\" on zone \"").push(limit.zone.name());
-    line.put(format_args!("\" may hold a request for {} seconds in ", wait_ms / 1000));
-    line.push(limit.file()).put(format_args!(":{}", limit.line));
+    line.put(format_args!("\" may hold a request for {} seconds", wait_ms / 1000));
+    limit.place.end(&mut line);
     Some(line)
 }
 
@@ -126,9 +126,11 @@ unsafe fn change(zone: ZoneRef, old: *const ngx_cycle_t) -> Option<Line> {
 
 /// A zone whose algorithm truncates its rate.
 fn truncated(zone: &ZoneRef) -> Option<Line> {
-    let notice = zone.declared()?.rule.notice()?;
+    let declared = zone.declared()?;
+    let notice = declared.rule.notice()?;
     let mut line = about(*zone);
     line.put(format_args!("has a rate that is truncated: {notice}"));
+    declared.place.end(&mut line);
     Some(line)
 }
 

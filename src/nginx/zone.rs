@@ -10,6 +10,7 @@ use nginx_sys::{
 };
 
 use super::guard::guard;
+use super::log::Place;
 use super::{log, raw};
 use crate::config::ZoneRule;
 use crate::engine::reload::{self, Reload, ZoneShape};
@@ -32,6 +33,8 @@ pub struct Zone {
     pub full: Full,
     /// The rule of a directive without burst: what its records are follows from it.
     pub plain: Rule,
+    /// Where the directive stands.
+    pub place: Place,
     /// The table, once nginx has mapped the memory.
     pub table: Option<AnyTable>,
 }
@@ -218,6 +221,7 @@ fn create(shm_zone: &ngx_shm_zone_t, zone: &mut Zone) -> Result<(), Box<Line>> {
             zone.rule.rate(),
             u64::from(zone.rule.quota()) * 8,
         ));
+        zone.place.end(&mut why);
         return Err(why);
     }
     let secret = match Secret::random() {
