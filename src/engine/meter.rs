@@ -117,6 +117,16 @@ where
             .unwrap_or_else(|why| self.without_record(why))
     }
 
+    /// Refuses a key that has been refused just now, if that is still so and can be told without
+    /// the lock of its record.
+    #[inline(never)]
+    fn refuse_again(&self, key: KeyHash, now: Now) -> Option<Thousandths> {
+        self.table.glimpse(key, |state| match self.rule.judge(Some(state), now, COST) {
+            Verdict::Reject(Refusal { moved: None, excess, .. }) => Some(excess),
+            _ => None,
+        })
+    }
+
     #[inline]
     fn worth(&self, now: Now) -> Worth<'_, A> {
         Worth::new(self.rule, now).when_full(self.full)
@@ -169,7 +179,14 @@ where
 
     #[inline]
     fn take(&self, key: KeyHash, now: Now) -> Judgement {
-        self.judge_and_store(key, now, true)
+        if self.table.was_refused(key) {
+            if let Some(excess) = self.refuse_again(key, now) {
+                return Judgement::Reject { excess };
+            }
+        }
+        let judgement = self.judge_and_store(key, now, true);
+        self.table.remember(key, matches!(judgement, Judgement::Reject { .. }));
+        judgement
     }
 
     fn charge(&self, key: KeyHash, now: Now) -> Hold {

@@ -15,6 +15,7 @@
 //! | `lock` | the lock of a bucket: owner in the word, take-over from the dead |
 //! | `process` | who owns a lock, and whether that process lives (unsafe) |
 //! | `patience` | how long to wait for a lock |
+//! | `glimpse` | refusing without the lock |
 //! | `table` | look-up, hit and miss |
 //! | `room` | where a new key goes: free, recovered, a move, an eviction |
 //! | `shortage` | when to say that there was no room |
@@ -22,6 +23,7 @@
 //! | `hooks` | for tests: stops a process inside a lock, or panics there |
 
 mod counters;
+mod glimpse;
 mod hash;
 #[cfg(feature = "test-hooks")]
 pub mod hooks;

@@ -6,6 +6,7 @@ use std::ptr;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::counters::{self, Counter, Counters};
+use super::glimpse::Refused;
 use super::hash::{digest, other_bucket, KeyHash, Secret};
 use super::layout::{Bucket, Geometry, LABEL_BYTES, LAYOUT_VERSION, MAGIC};
 use super::lock::Held;
@@ -61,6 +62,7 @@ pub struct Table<R> {
     owner: Cell<Owner>,
     stripe: Cell<usize>,
     stuck: Stuck,
+    pub(super) refused: Refused,
     /// Whether there was no room for a key of this process, since it was last reported.
     pub(super) short: Cell<bool>,
     records: std::marker::PhantomData<Cell<R>>,
@@ -141,6 +143,7 @@ impl<R: Record> Table<R> {
             owner: Cell::new(Owner::of_this_process()),
             stripe: Cell::new(counters::shared(0)),
             stuck: Stuck::default(),
+            refused: Refused::default(),
             short: Cell::new(false),
             records: std::marker::PhantomData,
         })
@@ -394,7 +397,7 @@ impl<R: Record> Table<R> {
     /// The slot that holds a tag. Compares all: a search that stops early mispredicts on random
     /// keys.
     #[inline]
-    fn find(&self, bucket: Bucket<'_>, tag: u64) -> Option<usize> {
+    pub(super) fn find(&self, bucket: Bucket<'_>, tag: u64) -> Option<usize> {
         let matches = (0..self.bucket_slots())
             .fold(0_u32, |set, slot| set | u32::from(bucket.tag(slot) == tag) << slot);
         (matches != 0).then(|| matches.trailing_zeros() as usize)
