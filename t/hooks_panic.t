@@ -30,6 +30,7 @@ $t->todo_alerts()->run();
 ###############################################################################
 
 # The preaccess handler, outside and inside the lock of a bucket.
+wait_until { worker_pids($t) == 2 };
 my @workers = worker_pids($t);
 is(statuses(8080, ('/a.html?k=a&rl_panic=1') x 4), '500 500 500 500', 'in the handler');
 is(statuses(8080, ('/a.html?k=a') x 3), '200 200 503', 'then limited as before');

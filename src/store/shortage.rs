@@ -52,7 +52,7 @@ impl<R: Record> Table<R> {
         let header = self.space.header();
         let last_ms = header.reported_ms.load(Ordering::Acquire);
         // 0 is never. Another worker's clock may be ahead a little.
-        if last_ms != 0 && now_ms.saturating_sub(last_ms) < INTERVAL_MS {
+        if last_ms != 0 && now_ms.abs_diff(last_ms) < INTERVAL_MS {
             return None;
         }
         let counted = LOSSES.map(|counter| self.counters().of(counter));
