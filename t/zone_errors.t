@@ -47,6 +47,8 @@ my @refused_by_us = (
 	[ 'rl_zone $arg_k zone=y:1m rate=1r/10x;', '', qr{^invalid rate "rate=1r/10x"} ],
 	[ 'rl_zone $arg_k zone=y:1m rate=20000000r/s algorithm=gcra;', '',
 		qr{^invalid rate "rate=20000000r/s": "gcra" takes at most 10000000 requests a second} ],
+	[ qq{rl_zone "\xff\$arg_j" zone=y:1m; rl_zone \$arg_k zone=y:1m;}, '',
+		qr/^rl_zone "y" is already bound to key "\\xff\$arg_j"$/ ],
 	[ 'rl_zone $arg_k zone=y:32k rate=1000r/m algorithm=sliding_log;', '',
 		qr{rl_zone "[^"]*" is too small for "sliding_log" at "rate=1000r/m": a key takes 8000 bytes, so 3 keys fit} ],
 );

@@ -33,6 +33,15 @@ pub enum ConfigError<'a> {
     ZoneTooSmall(&'a [u8]),
     /// No `zone=` at all. Holds the directive's name.
     NoZone(&'a [u8]),
+    /// A zone that is declared already.
+    Bound {
+        /// The directive's name.
+        directive: &'a [u8],
+        /// The zone's.
+        zone: &'a [u8],
+        /// The key of the declaration before.
+        key: &'a [u8],
+    },
 }
 
 impl fmt::Display for ConfigError<'_> {
@@ -66,6 +75,10 @@ impl fmt::Display for ConfigError<'_> {
             Self::ZoneTooSmall(value) => write!(f, "zone \"{}\" is too small", Text(value)),
             Self::NoZone(directive) => {
                 write!(f, "\"{}\" must have \"zone\" parameter", Text(directive))
+            }
+            Self::Bound { directive, zone, key } => {
+                let (directive, zone, key) = (Text(directive), Text(zone), Text(key));
+                write!(f, "{directive} \"{zone}\" is already bound to key \"{key}\"")
             }
         }
     }

@@ -58,12 +58,16 @@ pub fn hold(request: Request<'_>, wait_ms: u64) -> Result<ngx_int_t, Failed> {
 ///
 /// `r` must be a live main request that runs its phases, so that its connection's events reach it.
 unsafe fn hold_client(r: *mut ngx_http_request_t, wait_ms: ngx_msec_t) -> Result<(), Failed> {
-    // SAFETY: request and connection are live, by the caller's contract; the timer is that of the
-    // connection's write event, which nginx removes with the connection.
-    unsafe {
-        watch_client(r)?;
+    // SAFETY: by the caller's contract.
+    unsafe { watch_client(r)? };
+    // SAFETY: request and connection are live, by the caller's contract.
+    let write = unsafe {
         (*r).write_event_handler = Some(on_client_event);
-        let write = (*(*r).connection).write;
+        (*(*r).connection).write
+    };
+    // SAFETY: the write event lives as long as its connection, and nginx takes its timer back
+    // before that goes.
+    unsafe {
         (*write).set_delayed(1);
         ngx_add_timer(write, wait_ms);
     }
@@ -120,6 +124,16 @@ unsafe fn go_on(r: *mut ngx_http_request_t) {
             ngx_http_finalize_request(r, raw::INTERNAL_SERVER_ERROR);
             return;
         }
+        run_phases(r);
+    }
+}
+
+/// # Safety
+///
+/// `r` must be live; it may be gone afterwards.
+unsafe fn run_phases(r: *mut ngx_http_request_t) {
+    // SAFETY: the request is live; the last call is the last use.
+    unsafe {
         (*r).read_event_handler = Some(ngx_http_block_reading);
         (*r).write_event_handler = Some(ngx_http_core_run_phases);
         ngx_http_core_run_phases(r);
@@ -128,31 +142,57 @@ unsafe fn go_on(r: *mut ngx_http_request_t) {
 
 /// # Safety
 ///
-/// `r` must be a live subrequest.
+/// `r` must be a live subrequest that is not held.
 unsafe fn hold_subrequest(r: *mut ngx_http_request_t, wait_ms: ngx_msec_t) -> Result<(), Failed> {
-    // SAFETY: the request is live; what its pool gives lives as long as the client's request, and
-    // the clean-up handler takes the timer back before that ends.
+    // SAFETY: by the caller's contract.
+    let held = unsafe { new_held(r) }?;
+    // SAFETY: the record was made for this request just now.
+    unsafe { held_of(r).write(held) };
+    // SAFETY: the request is live; its connection is watched only where its events reach it.
     unsafe {
-        let held = ngx_pcalloc((*r).pool, size_of::<Held>()).cast::<Held>();
-        let cleanup = ngx_http_cleanup_add(r, 0);
-        let (Some(held), Some(cleanup)) = (held.as_mut(), cleanup.as_mut()) else {
-            return Err(Failed);
-        };
-        cleanup.handler = Some(drop_timer);
-        cleanup.data = ptr::from_mut(held).cast();
-        held.request = r;
-        // nginx prints the descriptor behind `data` of an event, taking it for a connection.
-        held.timer.data = (*r).connection.cast();
-        held.timer.log = (*(*r).connection).log;
-        held.timer.handler = Some(on_timer);
-        *(*r).ctx.add(module_index()) = ptr::from_mut(held).cast();
         if has_connection(r) {
             watch_client(r)?;
         }
         (*r).write_event_handler = Some(on_subrequest_event);
-        ngx_add_timer(&raw mut held.timer, wait_ms);
     }
+    // SAFETY: the timer is not set, and the clean-up handler takes it back before its memory goes.
+    unsafe { ngx_add_timer(&raw mut (*held).timer, wait_ms) };
     Ok(())
+}
+
+/// A record for a subrequest that is going to be held, with the clean-up that takes its timer back.
+///
+/// # Safety
+///
+/// `r` must be live.
+unsafe fn new_held(r: *mut ngx_http_request_t) -> Result<*mut Held, Failed> {
+    // SAFETY: the request is live and its connection with it; what its pool gives lives as long as
+    // the client's request.
+    unsafe {
+        let held = ngx_pcalloc((*r).pool, size_of::<Held>()).cast::<Held>();
+        let cleanup = ngx_http_cleanup_add(r, 0);
+        let (Some(record), Some(cleanup)) = (held.as_mut(), cleanup.as_mut()) else {
+            return Err(Failed);
+        };
+        record.request = r;
+        // nginx prints the descriptor behind `data` of an event, taking it for a connection.
+        record.timer.data = (*r).connection.cast();
+        record.timer.log = (*(*r).connection).log;
+        record.timer.handler = Some(on_timer);
+        cleanup.handler = Some(drop_timer);
+        cleanup.data = held.cast();
+        Ok(held)
+    }
+}
+
+/// Where a subrequest has its record while it is held, and null otherwise: our context of it.
+///
+/// # Safety
+///
+/// `r` must be live.
+unsafe fn held_of(r: *mut ngx_http_request_t) -> *mut *mut Held {
+    // SAFETY: the request is live, and its contexts have a place for each module.
+    unsafe { (*r).ctx.add(module_index()).cast() }
 }
 
 /// Called by nginx for a held subrequest, by its timer or by whatever wakes it meanwhile.
@@ -163,20 +203,18 @@ unsafe extern "C" fn on_subrequest_event(r: *mut ngx_http_request_t) {
         // SAFETY: nginx calls the handler with a live request, and `hold_subrequest` has put its
         // record into the request's context.
         unsafe {
-            let held = (*(*r).ctx.add(module_index())).cast::<Held>();
+            let held = *held_of(r);
             if held.as_ref().is_some_and(|held| held.timer.timer_set() != 0) {
                 if has_connection(r) && go_on_holding(r).is_err() {
                     end_subrequest(r);
                 }
                 return;
             }
-            *(*r).ctx.add(module_index()) = ptr::null_mut();
+            held_of(r).write(ptr::null_mut());
             if has_connection(r) {
                 go_on(r);
             } else {
-                (*r).read_event_handler = Some(ngx_http_block_reading);
-                (*r).write_event_handler = Some(ngx_http_core_run_phases);
-                ngx_http_core_run_phases(r);
+                run_phases(r);
             }
         }
     });
@@ -192,10 +230,9 @@ unsafe extern "C" fn on_subrequest_event(r: *mut ngx_http_request_t) {
 unsafe fn end_subrequest(r: *mut ngx_http_request_t) {
     // SAFETY: by the caller's contract. What the context points at lives in the request's pool.
     unsafe {
-        let held = (*(*r).ctx.add(module_index())).cast::<Held>();
+        let held = held_of(r).replace(ptr::null_mut());
         if !held.is_null() {
             take_timer_back(held);
-            *(*r).ctx.add(module_index()) = ptr::null_mut();
         }
         ngx_http_finalize_request(r, raw::INTERNAL_SERVER_ERROR);
     }

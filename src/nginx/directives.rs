@@ -2,6 +2,8 @@
 #![allow(unsafe_code)]
 
 use core::ffi::{c_char, c_void};
+use core::fmt;
+use core::marker::PhantomData;
 use core::mem;
 use core::ptr::NonNull;
 use std::cell::OnceCell;
@@ -9,7 +11,7 @@ use std::rc::Rc;
 
 use nginx_sys::{
     ngx_command_t, ngx_conf_t, ngx_http_compile_complex_value, ngx_http_compile_complex_value_t,
-    ngx_http_complex_value_t, ngx_pagesize, ngx_shared_memory_add, ngx_str_t,
+    ngx_http_complex_value_t, ngx_pagesize, ngx_shared_memory_add,
 };
 
 use super::conf::{LocConf, MainConf};
@@ -18,7 +20,7 @@ use super::limit::Limit;
 use super::log::Place;
 use super::zone::{Zone, ZoneRef};
 use super::{log, module, raw};
-use crate::config::{LimitArgs, ZoneArgs};
+use crate::config::{ConfigError, LimitArgs, ZoneArgs};
 
 /// A directive is wrong or there is no memory; it has been logged.
 struct Logged;
@@ -32,8 +34,8 @@ pub unsafe extern "C" fn rl_zone(
     guard("rl_zone", raw::CONF_ERROR, || {
         // SAFETY: nginx hands over what `create_main_conf` has made, for this module's directive.
         let main_conf = unsafe { &mut *main_conf.cast::<MainConf>() };
-        // SAFETY: `cf` is what nginx hands over.
-        match unsafe { declare_zone(cf) } {
+        // SAFETY: `cf` is what nginx hands over, and is not used after the call.
+        match declare_zone(unsafe { Reading::new(cf) }) {
             Ok(zone) => {
                 main_conf.zones.push(zone);
                 raw::CONF_OK
@@ -43,70 +45,31 @@ pub unsafe extern "C" fn rl_zone(
     })
 }
 
-/// # Safety
-///
-/// `cf` must be what nginx hands to the function that sets a directive.
-unsafe fn declare_zone(cf: *mut ngx_conf_t) -> Result<ZoneRef, Logged> {
-    // SAFETY: by the caller's contract; nginx has checked that there are at least two arguments.
-    // The words stay as long as the configuration.
-    unsafe {
-        let [directive, key, arguments @ ..] = raw::words(cf) else {
-            return Err(Logged);
-        };
-        let arguments = arguments.iter().map(|word| raw::bytes(*word));
-        let args = ZoneArgs::parse(raw::bytes(*directive), arguments, ngx_pagesize as u64)
-            .map_err(|error| fail(cf, format_args!("{error}")))?;
-        #[cfg(feature = "test-hooks")]
-        super::hooks::ask_by_name(args.name);
-        let key = compile_key(cf, *key)?;
-        let shm_zone = shared_zone(cf, args.name, args.size)?;
-        if let Some(bound) = shm_zone.declared() {
-            return Err(fail(
-                cf,
-                format_args!(
-                    "{} \"{}\" is already bound to key \"{}\"",
-                    String::from_utf8_lossy(raw::bytes(*directive)),
-                    String::from_utf8_lossy(args.name),
-                    String::from_utf8_lossy(bound.key_text()),
-                ),
-            ));
-        }
-        let plain =
-            args.rule.rule(None, None, 0).map_err(|error| fail(cf, format_args!("{error}")))?;
-        let zone = Zone {
-            key,
-            rule: args.rule,
-            full: args.full,
-            plain,
-            place: Place::of(cf),
-            table: None,
-        };
-        shm_zone.declare(raw::into_pool((*cf).pool, zone).ok_or(Logged)?);
-        Ok(shm_zone)
-    }
-}
-
-/// Compiles the text of a key with its variables.
-///
-/// # Safety
-///
-/// As for [`declare_zone`]; the text must stay as long as the configuration.
-unsafe fn compile_key(
-    cf: *mut ngx_conf_t,
-    mut text: ngx_str_t,
-) -> Result<ngx_http_complex_value_t, Logged> {
-    // SAFETY: all-zero is what nginx's own code starts from for both.
-    let (mut key, mut job): (ngx_http_complex_value_t, ngx_http_compile_complex_value_t) =
-        unsafe { (mem::zeroed(), mem::zeroed()) };
-    job.cf = cf;
-    job.value = &raw mut text;
-    job.complex_value = &raw mut key;
-    // SAFETY: `cf` is live and the other pointers are valid for the call; nginx copies the text's
-    // descriptor and logs what is wrong.
-    if unsafe { ngx_http_compile_complex_value(&raw mut job) } != raw::OK {
+fn declare_zone(reading: Reading<'_>) -> Result<ZoneRef, Logged> {
+    let words = reading.words();
+    // nginx has checked that there are at least two arguments.
+    let [directive, key, arguments @ ..] = words.as_slice() else {
         return Err(Logged);
+    };
+    // SAFETY: nginx sets the size when it starts, before it reads any configuration.
+    let page_size = unsafe { ngx_pagesize } as u64;
+    let args = ZoneArgs::parse(directive, arguments.iter().copied(), page_size)
+        .map_err(|error| reading.fail(error))?;
+    #[cfg(feature = "test-hooks")]
+    super::hooks::ask_by_name(args.name);
+    let key = reading.compile_key(key)?;
+    let shm_zone = reading.shared_zone(args.name, args.size)?;
+    if let Some(bound) = shm_zone.declared() {
+        let key = bound.key_text();
+        return Err(reading.fail(ConfigError::Bound { directive, zone: args.name, key }));
     }
-    Ok(key)
+    let plain = args.rule.rule(None, None, 0).map_err(|error| reading.fail(error))?;
+    let place = reading.place();
+    let zone = Zone { key, rule: args.rule, full: args.full, plain, place, table: None };
+    let zone = reading.keep(zone)?;
+    // SAFETY: the pool that keeps it is that of the configuration.
+    unsafe { shm_zone.declare(zone) };
+    Ok(shm_zone)
 }
 
 /// Called by nginx for each `rl_req`.
@@ -118,66 +81,105 @@ pub unsafe extern "C" fn rl_req(
     guard("rl_req", raw::CONF_ERROR, || {
         // SAFETY: nginx hands over what `create_loc_conf` has made, for this module's directive.
         let loc_conf = unsafe { &mut *loc_conf.cast::<LocConf>() };
-        // SAFETY: `cf` is what nginx hands over.
-        let Ok(limit) = (unsafe { read_limit(cf) }) else {
+        // SAFETY: `cf` is what nginx hands over, and is not used after the call.
+        let Ok(limit) = read_limit(unsafe { Reading::new(cf) }) else {
             return raw::CONF_ERROR;
         };
         if loc_conf.limits.iter().any(|other| other.zone == limit.zone) {
             return c"is duplicate".as_ptr().cast_mut();
         }
+        // SAFETY: as above; the directive may stand in the http block alone, and nobody else holds
+        // a reference while it is read.
+        unsafe { module::main_conf(cf) }.uses.push(Rc::clone(&limit));
         loc_conf.limits.push(limit);
         raw::CONF_OK
     })
 }
 
-/// # Safety
-///
-/// `cf` must be what nginx hands to the function that sets a directive.
-unsafe fn read_limit(cf: *mut ngx_conf_t) -> Result<Rc<Limit>, Logged> {
-    // SAFETY: by the caller's contract. The words stay as long as the configuration, and the
-    // current file's name does.
-    unsafe {
-        let [directive, arguments @ ..] = raw::words(cf) else {
-            return Err(Logged);
-        };
-        let arguments = arguments.iter().map(|word| raw::bytes(*word));
-        let args = LimitArgs::parse(raw::bytes(*directive), arguments)
-            .map_err(|error| fail(cf, format_args!("{error}")))?;
+fn read_limit(reading: Reading<'_>) -> Result<Rc<Limit>, Logged> {
+    let words = reading.words();
+    let [directive, arguments @ ..] = words.as_slice() else {
+        return Err(Logged);
+    };
+    let args = LimitArgs::parse(directive, arguments.iter().copied())
+        .map_err(|error| reading.fail(error))?;
+    Ok(Rc::new(Limit {
         // Size 0: the zone is only named here.
-        let zone = shared_zone(cf, args.zone, 0)?;
-        let limit = Rc::new(Limit {
-            zone,
-            burst: args.burst,
-            delay: args.delay,
-            place: Place::of(cf),
-            rule: OnceCell::new(),
-        });
-        module::main_conf(cf).uses.push(Rc::clone(&limit));
-        Ok(limit)
+        zone: reading.shared_zone(args.zone, 0)?,
+        burst: args.burst,
+        delay: args.delay,
+        place: reading.place(),
+        rule: OnceCell::new(),
+    }))
+}
+
+/// A directive that nginx is reading.
+#[derive(Clone, Copy)]
+struct Reading<'c>(*mut ngx_conf_t, PhantomData<&'c ngx_conf_t>);
+
+impl<'c> Reading<'c> {
+    /// # Safety
+    ///
+    /// `cf` must be what nginx hands to the function that sets a directive, for as long as the value
+    /// is used; `'c` must end with the configuration.
+    unsafe fn new(cf: *mut ngx_conf_t) -> Self {
+        Self(cf, PhantomData)
     }
-}
 
-/// Finds or adds a zone of this module by its name.
-///
-/// # Safety
-///
-/// As for [`declare_zone`]; the name must stay as long as the configuration.
-unsafe fn shared_zone(cf: *mut ngx_conf_t, name: &[u8], size: u64) -> Result<ZoneRef, Logged> {
-    let mut name = ngx_str_t { len: name.len(), data: name.as_ptr().cast_mut() };
-    let size = usize::try_from(size).map_err(|_| Logged)?;
-    let tag = (&raw mut module::ngx_http_rl_module).cast::<c_void>();
-    // SAFETY: `cf` is live; nginx copies the name's descriptor and logs what is wrong.
-    let zone = unsafe { ngx_shared_memory_add(cf, &raw mut name, size, tag) };
-    let zone = NonNull::new(zone).ok_or(Logged)?;
-    // SAFETY: added with our tag just now, and kept in the configuration that is being read.
-    Ok(unsafe { ZoneRef::new(zone) })
-}
+    /// The words of the directive, its name first.
+    fn words(self) -> Vec<&'c [u8]> {
+        // SAFETY: by the contract of `new`.
+        let words = unsafe { raw::words(self.0) };
+        // SAFETY: the words are from the configuration's pool.
+        words.iter().map(|word| unsafe { raw::bytes(*word) }).collect()
+    }
 
-/// # Safety
-///
-/// As for [`declare_zone`].
-unsafe fn fail(cf: *mut ngx_conf_t, text: core::fmt::Arguments<'_>) -> Logged {
-    // SAFETY: by the caller's contract.
-    unsafe { log::directive_error(cf, text) };
-    Logged
+    /// Where it stands.
+    fn place(self) -> Place {
+        // SAFETY: by the contract of `new`.
+        unsafe { Place::of(self.0) }
+    }
+
+    /// Compiles the text of a key with its variables.
+    fn compile_key(self, text: &'c [u8]) -> Result<ngx_http_complex_value_t, Logged> {
+        let mut text = raw::text(text);
+        // SAFETY: all-zero is what nginx's own code starts from for both.
+        let (mut key, mut job): (ngx_http_complex_value_t, ngx_http_compile_complex_value_t) =
+            unsafe { (mem::zeroed(), mem::zeroed()) };
+        job.cf = self.0;
+        job.value = &raw mut text;
+        job.complex_value = &raw mut key;
+        // SAFETY: `cf` is live by the contract of `new`, and the other pointers are valid for the
+        // call; nginx copies the text's descriptor and logs what is wrong.
+        if unsafe { ngx_http_compile_complex_value(&raw mut job) } != raw::OK {
+            return Err(Logged);
+        }
+        Ok(key)
+    }
+
+    /// Finds or adds a zone of this module by its name.
+    fn shared_zone(self, name: &'c [u8], size: u64) -> Result<ZoneRef, Logged> {
+        let mut name = raw::text(name);
+        let size = usize::try_from(size).map_err(|_| Logged)?;
+        let tag = (&raw mut module::ngx_http_rl_module).cast::<c_void>();
+        // SAFETY: `cf` is live by the contract of `new`; nginx copies the name's descriptor and logs
+        // what is wrong.
+        let zone = unsafe { ngx_shared_memory_add(self.0, &raw mut name, size, tag) };
+        let zone = NonNull::new(zone).ok_or(Logged)?;
+        // SAFETY: added with our tag just now, and kept in the configuration that is being read.
+        Ok(unsafe { ZoneRef::new(zone) })
+    }
+
+    /// Keeps a value as long as the configuration.
+    fn keep<T>(self, value: T) -> Result<NonNull<T>, Logged> {
+        // SAFETY: `cf` and its pool are live by the contract of `new`.
+        unsafe { raw::into_pool((*self.0).pool, value) }.ok_or(Logged)
+    }
+
+    /// Logs what is wrong with the directive.
+    fn fail(self, error: impl fmt::Display) -> Logged {
+        // SAFETY: by the contract of `new`.
+        unsafe { log::directive_error(self.0, format_args!("{error}")) };
+        Logged
+    }
 }

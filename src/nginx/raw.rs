@@ -48,6 +48,12 @@ pub unsafe fn bytes<'a>(text: ngx_str_t) -> &'a [u8] {
     unsafe { core::slice::from_raw_parts(text.data, text.len) }
 }
 
+/// Bytes as a string of nginx, which must not outlive them. nginx takes it by a pointer to mutable
+/// but does not write to it.
+pub fn text(bytes: &[u8]) -> ngx_str_t {
+    ngx_str_t { len: bytes.len(), data: bytes.as_ptr().cast_mut() }
+}
+
 /// The words of the directive that is being read, its name first.
 ///
 /// # Safety

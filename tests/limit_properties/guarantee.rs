@@ -41,7 +41,7 @@ fn guaranteed(rule: &Rule, told: &[(Now, u32, Told)]) -> Result<(), TestCaseErro
         Rule::Gcra(rule) => in_any_span(&by(|now| now.ns), |span_ns| {
             (rule.tolerance_ns + span_ns) / rule.schedule.interval_ns + 1
         }),
-        Rule::LeakyQueue(rule) => queue(rule, told),
+        Rule::LeakyQueue(rule) => queue(rule, told, &by(|now| now.ns)),
         Rule::FixedWindow(rule) => {
             let admitted = by(|now| now.wall_ms);
             let mut windows = BTreeMap::new();
@@ -122,9 +122,15 @@ fn estimated(told: &[(Now, u32, Told)], window_ms: u64, quota: u32) -> Result<()
 
 /// Releases, decided anew: one gap apart, never early, and no more requests in the queue than it
 /// has places. A request takes its place until one gap after its release.
-fn queue(rule: &LeakyQueue, told: &[(Now, u32, Told)]) -> Result<(), TestCaseError> {
+fn queue(
+    rule: &LeakyQueue,
+    told: &[(Now, u32, Told)],
+    admitted: &[Admitted],
+) -> Result<(), TestCaseError> {
     let gap_ns = rule.schedule.interval_ns;
     let places = rule.capacity_ns / gap_ns;
+    // Arrivals: a place that is just being left is taken in part, and may be taken again.
+    in_any_span(admitted, |span_ns| places + span_ns.div_ceil(gap_ns))?;
     let mut releases: VecDeque<u64> = VecDeque::new();
     for (now, cost, told) in told {
         let next_ns = releases.back().map_or(0, |last| last + gap_ns).max(now.ns);
