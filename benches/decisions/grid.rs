@@ -41,9 +41,8 @@ fn stock_bytes(keys: u64, key_bytes: usize) -> usize {
 
 fn load(keys: u64, processes: usize) -> Load {
     let decisions = match keys {
-        0..=1_000 => 4_000_000,
-        1_001..=100_000 => 2_000_000,
-        _ => 1_000_000,
+        0..=1_000 => 2_000_000,
+        _ => 500_000,
     };
     Load { keys: Keys::Known(keys), key_bytes: 4, decisions, per_ms: 1000, processes }
 }
@@ -157,7 +156,7 @@ pub fn new_keys(quick: bool) {
             for (zone, bytes, room) in ZONES {
                 let stock = Stock::new(1, bytes, 1000, 0);
                 let ours = Ours::new(1, room, rule);
-                let decisions = if quick { 300_000 } else { 2_000_000 };
+                let decisions = if quick { 300_000 } else { 1_000_000 };
                 let load =
                     Load { keys: Keys::New, decisions, per_ms: 1 << 40, ..load(1, processes) };
                 let [theirs, mine] = race(load, [&stock, &ours]);
