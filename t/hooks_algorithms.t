@@ -29,30 +29,33 @@ my %algorithm = (
 	gcra => 'gcra',
 	leaky_queue => 'leaky_queue',
 );
-my @names = sort keys %algorithm;
 
-# Timelines: name, rate, requests at once, times in ms, decisions by algorithm.
+# Runs: where, rate, algorithm by the data's name, requests at once, times in ms, decisions.
 my $traces = data('traces');
-my @timelines = [ 'stream', '5r/10s', 5, $traces->{stream},
-	{ map { $_->{algorithm} => $_->{decisions} } @{$traces->{summary}} } ];
-for my $lab (grep { $_->{params}{burst} } @{data('labs')->{labs}}) {
+my @runs = map { [ 'stream', '5r/10s', $_->{algorithm}, 5, $traces->{stream}, $_->{decisions} ] }
+	grep { $algorithm{$_->{algorithm}} } @{$traces->{summary}};
+for my $lab (grep { $_->{segments} } @{data('labs')->{labs}}) {
 	my ($params, $results) = @$lab{qw/ params results /};
+	my $rate = "$params->{limit}r/$params->{period_ms}ms";
 	my @times = map { my ($start, $step, $count) = @$_; map { $start + $_ * $step } 0 .. $count - 1 }
 		@{$lab->{segments}};
-	push @timelines, [ "lab$lab->{lab}", "$params->{limit}r/$params->{period_ms}ms", $params->{burst},
-		\@times, { map { $_ => $results->{$_}{decisions} } @names } ];
-}
-
-my ($zones, $locations) = ('', '');
-for my $timeline (@timelines) {
-	my ($where, $rate, $at_once) = @$timeline;
-	for my $name (@names) {
-		$zones .= "rl_zone \$arg_k zone=$where-$name:1m rate=$rate algorithm=$algorithm{$name};\n";
-		$locations .= "location /$where/$name { rl_req zone=$where-$name " . limit($name, $at_once) . "; }\n";
+	for my $of (sort keys %$results) {
+		# Lab C names what is asked at once with the algorithm, the others for all of them.
+		my ($name, $at_once) = $of =~ /^(\w+)(?: \w+=(\d+))?$/ or next;
+		next unless $algorithm{$name};
+		push @runs, [ "lab$lab->{lab}", $rate, $name, $at_once // $params->{burst}, \@times,
+			$results->{$of}{decisions} ];
 	}
 }
 
-my $t = Test::Nginx->new()->has(qw/http/)->plan(@timelines * @names);
+my ($zones, $locations) = ('', '');
+for my $n (0 .. $#runs) {
+	my ($where, $rate, $name, $at_once) = @{$runs[$n]};
+	$zones .= "rl_zone \$arg_k zone=z$n:1m rate=$rate algorithm=$algorithm{$name};\n";
+	$locations .= "location /$n/ { rl_req zone=z$n " . limit($name, $at_once) . "; }\n";
+}
+
+my $t = Test::Nginx->new()->has(qw/http/)->plan(1 + @runs);
 write_http($t, <<"EOF");
 $zones
 keepalive_requests 100000;
@@ -67,11 +70,12 @@ $t->run();
 
 ###############################################################################
 
-for my $timeline (@timelines) {
-	my ($where, undef, undef, $times, $decisions) = @$timeline;
-	for my $name (@names) {
-		is(decisions("/$where/$name", @$times), $decisions->{$name}, "$where, $algorithm{$name}");
-	}
+is(join(' ', map { my $where = $_; scalar grep { $_->[0] eq $where } @runs } qw/ stream labA labB labC labE /),
+	'7 7 7 9 7', 'all of the data');
+for my $n (0 .. $#runs) {
+	my ($where, undef, $name, $at_once, $times, $decisions) = @{$runs[$n]};
+	my $limit = limit($name, $at_once);
+	is(decisions("/$n/", @$times), $decisions, "$where, $algorithm{$name} $limit");
 }
 
 ###############################################################################
@@ -88,8 +92,9 @@ sub data {
 sub limit {
 	my ($name, $at_once) = @_;
 
-	return 'burst=' . ($at_once - 1) if $name eq 'leaky_queue';
-	return 'burst=' . ($at_once - 1) . ' nodelay' if $name eq 'gcra' || $name eq 'token_bucket';
+	my $burst = ($at_once // 1) > 1 ? 'burst=' . ($at_once - 1) : '';
+	return $burst if $name eq 'leaky_queue';
+	return "$burst nodelay" if $name eq 'gcra' || $name eq 'token_bucket';
 	return '';
 }
 
