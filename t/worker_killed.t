@@ -1,7 +1,7 @@
 #!/usr/bin/perl
 
 # A worker that is killed while it works leaves nothing that would stop the others, and what has been
-# charged stays so.
+# charged stays so, under each algorithm.
 
 use warnings;
 use strict;
@@ -14,29 +14,49 @@ use Time::HiRes qw/ time /;
 
 ###############################################################################
 
-my $t = Test::Nginx->new()->has(qw/http/)->plan(8);
+# All pass six at once and hold none. A queue keeps the same record as gcra.
+my %limits = (
+	leaky => [ 'rate=1r/m', 'burst=5 nodelay' ],
+	gcra => [ 'rate=1r/h', 'burst=5 nodelay' ],
+	fixed_window => [ 'rate=6r/w', '' ],
+	anchored_window => [ 'rate=6r/h', '' ],
+	sliding_window => [ 'rate=6r/w', '' ],
+	sliding_log => [ 'rate=6r/h', '' ],
+);
+my @names = sort keys %limits;
+my $used_up = '200 200 200 200 200 200 503';
 
-write_http($t, <<'EOF', 'worker_processes 2;');
+my $t = Test::Nginx->new()->has(qw/http/)->plan(3 * @names + 5);
+
+my ($zones, $locations) = ('', '');
+for my $name (@names) {
+	my ($rate, $burst) = @{$limits{$name}};
+	$zones .= "rl_zone \$arg_k zone=$name:1m $rate algorithm=$name;\n";
+	$locations .= "location /$name.html { rl_req zone=$name $burst; }\n";
+}
+write_http($t, <<"EOF", 'worker_processes 2;');
 error_log %%TESTDIR%%/error.log info;
-rl_zone $arg_k zone=z:1m rate=1r/m;
+$zones
 server {
     listen 127.0.0.1:8080;
     keepalive_requests 100000;
-    location /a.html { rl_req zone=z burst=5 nodelay; }
+    $locations
 }
 EOF
 
-$t->write_file('a.html', 'served');
+$t->write_file("$_.html", 'served') for @names;
 $t->todo_alerts()->run();
 
 ###############################################################################
 
-is(statuses(8080, ('/a.html?k=victim') x 7), '200 200 200 200 200 200 503', 'a client at its limit');
+is(statuses(8080, ("/$_.html?k=victim") x 7), $used_up, "$_, a client at its limit") for @names;
 
 # Clients of few keys and of many; they come again when their connection breaks.
 for my $number (1 .. 4) {
 	$t->run_daemon(sub {
-		my @uris = map { '/a.html?k=' . ($number % 2 ? $_ % 3 : int rand 10000) } 1 .. 50;
+		my @uris = map {
+			"/$names[$_ % @names].html?k=" . ($number % 2 ? $_ % 3 : int rand 2000)
+		} 1 .. 60;
 		while (1) {
 			my $client = eval { connection(8080) } or next;
 			do { $client->get(@uris) } until grep { status($client->answer()) eq 'none' } @uris;
@@ -59,12 +79,14 @@ ok(wait_until { worker_pids($t) == 2 }, 'master has started others');
 my @slow;
 for my $number (1 .. 2000) {
 	my $began = time();
-	my $status = statuses(8080, "/a.html?k=$number");
+	my $status = statuses(8080, "/$names[$number % @names].html?k=$number");
 	push @slow, "$number: $status" if $status !~ /^(200|503)$/ || time() - $began > 1;
 }
 is("@slow", '', 'every key is answered soon');
-is(statuses(8080, '/a.html?k=victim'), '503', 'the client is still limited');
-is(statuses(8080, ('/a.html?k=new') x 7), '200 200 200 200 200 200 503', 'so is a new one');
+for my $name (@names) {
+	is(statuses(8080, "/$name.html?k=victim"), '503', "$name, the client is still limited");
+	is(statuses(8080, ("/$name.html?k=new") x 7), $used_up, "$name, so is a new one");
+}
 
 my @alerts = grep { !/worker process \d+ exited on signal 9/ } log_lines($t, qr/\[alert\]/);
 is(join("\n", @alerts), '', 'no other alerts');
