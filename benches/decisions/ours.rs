@@ -64,7 +64,7 @@ impl Side for Ours {
         let now = Now::at_ms(now_ms);
         let hash = |limit: &Limit| Ok::<_, Infallible>(Some(limit.table.hash(key)));
         let outcome = engine::decide(&self.limits, Mode::Enforce, now, hash);
-        matches!(outcome, Ok(Outcome::Pass))
+        !matches!(outcome, Ok(Outcome::Reject { .. }))
     }
 }
 

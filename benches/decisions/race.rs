@@ -34,7 +34,7 @@ pub struct Load {
     pub key_bytes: usize,
     /// Decisions in a round and process.
     pub decisions: u64,
-    /// Decisions in a millisecond of the clock that both sides are told.
+    /// Decisions of all processes in a millisecond of the clock that both sides are told.
     pub per_ms: u64,
     /// Processes that decide at once.
     pub processes: usize,
@@ -49,8 +49,11 @@ pub enum Keys {
     New,
 }
 
-/// The clock at the first decision, in milliseconds.
+/// The clock when keys are made known, in milliseconds.
 const START_MS: u64 = 1_000_000_000;
+
+/// Where the clock stands: on a cache line away from the rest.
+const CLOCK: usize = 128;
 
 /// One measurement of both sides: nanoseconds for a decision.
 #[derive(Clone, Copy, Debug)]
@@ -74,6 +77,7 @@ pub fn race<const N: usize>(load: Load, sides: [&dyn Runner; N]) -> [Times; N] {
     }
     let board = Memory::zeroed(4096);
     let words = board.words();
+    words[CLOCK].store(START_MS + 1, Ordering::Release);
     let workers: Vec<Forked> = (0..load.processes)
         .map(|worker| Forked::run(|| work(words, load, worker, &sides)))
         .collect();
@@ -92,7 +96,7 @@ pub trait Runner {
     /// Makes all keys known.
     fn fill(&self, load: &Load, keys: u64);
     /// Decides one round; how many were admitted, and nanoseconds for each.
-    fn round(&self, load: &Load, worker: usize, round: usize) -> (u64, f64);
+    fn round(&self, load: &Load, clock: &AtomicU64, worker: usize, round: usize) -> (u64, f64);
     /// See [`Side::enter`].
     fn enter(&self, worker: usize);
 }
@@ -106,11 +110,10 @@ impl<S: Side> Runner for S {
         }
     }
 
-    fn round(&self, load: &Load, worker: usize, round: usize) -> (u64, f64) {
+    fn round(&self, load: &Load, clock: &AtomicU64, worker: usize, round: usize) -> (u64, f64) {
         let mut text = [b'k'; LONGEST_KEY];
         let mut random = (round as u64) << 8 | worker as u64 | 1 << 40;
-        let (mut admitted, mut last) = (0, false);
-        let first = START_MS + round as u64 * (load.decisions / load.per_ms + 1) + 1;
+        let (mut admitted, mut last, mut until_next_ms) = (0, false, load.per_ms);
         let base = (round * load.processes + worker) as u64 * load.decisions;
         let begin = Instant::now();
         for n in 0..load.decisions {
@@ -122,7 +125,13 @@ impl<S: Side> Runner for S {
                 Keys::New => base + n,
             };
             let key = key(&mut text, load.key_bytes, number);
-            last = self.take(key, first + n / load.per_ms);
+            last = self.take(key, clock.load(Ordering::Relaxed));
+            // All processes move the same clock, so that none is ahead of another.
+            until_next_ms -= 1;
+            if until_next_ms == 0 {
+                until_next_ms = load.per_ms;
+                clock.fetch_add(1, Ordering::Relaxed);
+            }
             admitted += u64::from(last);
         }
         (admitted, begin.elapsed().as_nanos() as f64 / load.decisions as f64)
@@ -156,7 +165,7 @@ fn work(board: &[AtomicU64], load: Load, worker: usize, sides: &[&dyn Runner]) {
             while arrived.load(Ordering::Acquire) < steps {
                 std::hint::spin_loop();
             }
-            let (admitted, ns) = side.round(&load, worker, round);
+            let (admitted, ns) = side.round(&load, &board[CLOCK], worker, round);
             if round > 0 {
                 place(board, n, worker, round, 0).store(admitted, Ordering::Release);
                 place(board, n, worker, round, 1).store(ns.to_bits(), Ordering::Release);
