@@ -92,7 +92,7 @@ pub fn algorithms(quick: bool) {
     );
     for algorithm in AlgorithmName::ALL {
         let is_log = algorithm == AlgorithmName::SlidingLog;
-        let (rate, per_ms) = if is_log { ("rate=100r/1ms", 50) } else { (FAST, 1000) };
+        let (rate, per_ms) = if is_log { ("rate=100r/1ms", 20) } else { (FAST, 1000) };
         let rule = rule(algorithm, rate, BURST);
         for processes in [1, 2] {
             for keys in [1, 1_000, 100_000].into_iter().filter(|keys| !quick || *keys <= 1_000) {

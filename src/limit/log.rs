@@ -67,7 +67,7 @@ impl LogView<'_> {
     /// Where the next admission goes: the oldest entry of a full ring, else the first free one.
     fn next(&self) -> usize {
         // Any bits may be in shared memory.
-        (self.word(0) >> OLDEST_SHIFT) as usize % self.words()
+        wrapped((self.word(0) >> OLDEST_SHIFT) as usize, self.words())
     }
 
     /// How many entries have been written.
@@ -82,13 +82,23 @@ impl LogView<'_> {
     /// The time of an entry, 0 being the newest.
     fn time_ms(&self, back: usize) -> u64 {
         let words = self.words();
-        self.word((self.next() + words - 1 - back % words) % words) & TIME_MASK
+        self.word(wrapped(self.next() + words - 1 - wrapped(back, words), words)) & TIME_MASK
     }
 
     /// The times of the admissions in the ring, the newest first, in milliseconds; also of those
     /// that no longer count and wait to be overwritten. To look at, not to decide by.
     pub fn times_ms(&self) -> impl Iterator<Item = u64> + '_ {
         (0..self.filled()).map(|back| self.time_ms(back))
+    }
+}
+
+/// `index % words`, which is nearly always `index`: a division takes longer than all the rest.
+#[inline]
+fn wrapped(index: usize, words: usize) -> usize {
+    if index < words {
+        index
+    } else {
+        index % words
     }
 }
 
@@ -101,7 +111,7 @@ impl LogEntries {
         let Some(head) = ring.first() else { return };
         head.store(self.head, Ordering::Release);
         for n in 0..self.entries {
-            let index = (self.first as usize + n as usize) % ring.len();
+            let index = wrapped(self.first as usize + n as usize, ring.len());
             if let Some(word) = ring.get(index).filter(|_| index != 0) {
                 word.store(self.time_ms, Ordering::Release);
             }

@@ -42,7 +42,9 @@ impl SlidingWindow {
         let Some(state) = state else {
             return self.window(clock_start, 0, 0, false);
         };
-        let start_ms = aligned(state.start_ms);
+        // A division is saved where the window is the clock's, as it is nearly always.
+        let is_current = state.start_ms == clock_start;
+        let start_ms = if is_current { clock_start } else { aligned(state.start_ms) };
         if start_ms > now_ms.saturating_add(CLOCK_STEP_MS) {
             self.window(clock_start, state.previous, state.current, true)
         } else if start_ms >= clock_start {
@@ -108,6 +110,9 @@ impl SlidingWindow {
     fn excess(&self, estimate: u128, cost: u32) -> Thousandths {
         let total = estimate + self.times_window(cost);
         let above = total.saturating_sub(self.times_window(self.quota));
+        if above == 0 {
+            return 0;
+        }
         let requests = above * 1000 / u128::from(self.window_ms());
         u64::try_from(requests).unwrap_or(u64::MAX)
     }
