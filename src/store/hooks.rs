@@ -11,6 +11,11 @@ pub fn hold_next_lock() {
     HOLD.store(true, Ordering::Relaxed);
 }
 
+/// Whether something is to happen in the next lock.
+pub(super) fn is_asked() -> bool {
+    HOLD.load(Ordering::Relaxed) || PANIC.load(Ordering::Relaxed)
+}
+
 /// The next decision of this process that holds its lock panics.
 pub fn panic_in_next_lock() {
     PANIC.store(true, Ordering::Relaxed);
