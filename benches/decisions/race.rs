@@ -85,9 +85,11 @@ pub fn race<const N: usize>(load: Load, sides: [&dyn Runner; N]) -> [Times; N] {
         assert!(worker.wait(), "a worker has failed");
     }
     let admitted: Vec<u64> = (0..N).map(|side| board_sum(words, load, side)).collect();
-    // Processes that run at once take turns at random, so that a refusal may move by a few.
+    // Processes that run at once take turns at random. One that loses its processor may do so inside a
+    // lock, and then others pass untracked; or before it, and then its clock is behind.
     let spread = admitted.iter().max().unwrap() - admitted.iter().min().unwrap();
-    assert!(spread <= 20 * (load.processes as u64 - 1), "admitted: {admitted:?}, {load:?}");
+    let allowed = (load.processes as u64 - 1) * (20 + load.decisions / 200);
+    assert!(spread <= allowed, "admitted: {admitted:?}, {load:?}");
     std::array::from_fn(|side| times(words, load, side))
 }
 
