@@ -200,7 +200,7 @@ pub fn several_limits(quick: bool) {
 pub fn key_lengths(_: bool) {
     let mut sheet = Sheet::new(
         "Longer keys",
-        "`leaky`, all admitted; stock compares whole keys, ours hashes them.",
+        "`leaky`, all admitted; stock takes a checksum of the key and compares it, ours hashes it.",
         &["bytes, keys", "stock", "ours", "ratio"],
     );
     let leaky = rule(AlgorithmName::Leaky, FAST, BURST);
