@@ -116,11 +116,7 @@ impl Algorithm for Leaky {
             return Standing { limit, remaining: limit, reset_after_ms: 0 };
         };
         let first = self.excess_with(Some(state), now, 1);
-        let remaining = match self.burst.checked_sub(first) {
-            _ if self.recovered(state, now) => limit,
-            Some(room) => room / REQUEST + 1,
-            None => 0,
-        };
+        let remaining = self.burst.checked_sub(first).map_or(0, |room| room / REQUEST + 1);
         let full = state.excess.saturating_add(REQUEST);
         Standing { limit, remaining, reset_after_ms: self.leak_wait_ms(state, now, full) }
     }
