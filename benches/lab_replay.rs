@@ -13,9 +13,9 @@ use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use ngx_http_rl::lab::input::{self, InputOptions, LineFormat};
-use ngx_http_rl::lab::limits::LimitSpec;
 use ngx_http_rl::lab::log_format::LogFormat;
 use ngx_http_rl::lab::replay::Replay;
+use ngx_http_rl::lab::setting::Setting;
 
 /// Requests a second in the log, which is then seven hours of a busy site. `RL_LINES_A_SECOND` for
 /// another number: what a replay costs grows with the keys that are live at once, since they are
@@ -48,7 +48,7 @@ fn main() {
         reorder_ms: 5000,
         spread: false,
     };
-    let limits = LIMITS.map(|text| LimitSpec::parse(text).expect("a limit"));
+    let limits = LIMITS.map(|text| Setting::parse(text).expect("a limit"));
     let mut replay = Replay::new(limits.to_vec()).expect("limits");
 
     let begin = Instant::now();

@@ -68,6 +68,11 @@ impl AlgorithmName {
             }
         }
     }
+
+    /// Whether `delay=` says which requests it holds: not where it holds all of them or none.
+    pub fn has_delay(self) -> bool {
+        !self.has_quota() && self != Self::LeakyQueue
+    }
 }
 
 impl fmt::Display for AlgorithmName {

@@ -127,9 +127,7 @@ impl ZoneRule {
         let algorithm = self.algorithm;
         match (burst, delay) {
             (Some(burst), _) if algorithm.has_quota() => Err(LimitError::Burst(algorithm, burst)),
-            (_, Some(delay)) if algorithm.has_quota() || algorithm == AlgorithmName::LeakyQueue => {
-                Err(LimitError::Delay(algorithm, delay))
-            }
+            (_, Some(delay)) if !algorithm.has_delay() => Err(LimitError::Delay(algorithm, delay)),
             _ => Ok(()),
         }
     }

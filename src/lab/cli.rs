@@ -9,11 +9,10 @@ use clap_complete::Shell;
 
 use super::error::LabError;
 use super::input::{self, InputOptions, LineFormat};
-use super::limiter::{limiter_of, ALGORITHMS};
-use super::limits::LimitSpec;
 use super::log_format::LogFormat;
 use super::replay::Replay;
 use super::report;
+use super::setting::Setting;
 use super::suggest::{suggest, Question, Share, Stream};
 use super::{labs, trace};
 use crate::config::Rate;
@@ -174,7 +173,10 @@ pub fn main() -> ExitCode {
 }
 
 fn replay(arguments: &ReplayArgs) -> Result<(), LabError> {
-    let limits = arguments.limits.iter().map(|text| LimitSpec::parse(text));
+    let parse = |text: &String| {
+        Setting::parse(text).map_err(|why| LabError::Usage(format!("--limit \"{text}\": {why}")))
+    };
+    let limits = arguments.limits.iter().map(parse);
     let mut replay = Replay::new(limits.collect::<Result<_, _>>()?)?;
     let input = input::run(&arguments.input.options()?, &mut replay)?;
     let summary = replay.finish(input, &arguments.input.key, arguments.top);
@@ -190,16 +192,13 @@ fn replay(arguments: &ReplayArgs) -> Result<(), LabError> {
 
 fn suggestions(arguments: &SuggestArgs) -> Result<(), LabError> {
     // A bad rate is told before a long log is read.
-    Rate::parse(arguments.rate.as_bytes())
+    let rate = Rate::parse(arguments.rate.as_bytes())
         .map_err(|why| LabError::Usage(format!("--rate: {why}, expected one such as 10r/s")))?;
     let mut stream = Stream::default();
     let input = input::run(&arguments.input.options()?, &mut stream)?;
-    let question = Question {
-        rate: arguments.rate.trim_start_matches("rate=").to_string(),
-        at_most: arguments.refuse_at_most,
-        key: arguments.input.key.clone(),
-    };
-    let answer = suggest(&stream, input, &question, ALGORITHMS, &limiter_of);
+    let question =
+        Question { rate, at_most: arguments.refuse_at_most, key: arguments.input.key.clone() };
+    let answer = suggest(&stream, input, &question);
     match arguments.output {
         OutputFormat::Table => print(report::suggestions(&answer).as_bytes()),
         OutputFormat::Json => print(report::json(&answer)?.as_bytes()),

@@ -1,9 +1,5 @@
-//! From the text of a limit to something that decides: the one place of the laboratory that
-//! names algorithms.
+//! From a limit to something that decides, with what it holds against each key.
 
-use super::error::LabError;
-use super::limits::LimitSpec;
-use crate::config::{AlgorithmName, ZoneRule};
 use crate::limit::{Algorithm, Now, Rule, State, Verdict};
 
 /// What one limit says of one request. Times in milliseconds of the log's clock.
@@ -33,48 +29,9 @@ pub trait Limiter {
     fn recovered(&self, key: usize, now_ms: u64) -> bool;
 }
 
-/// What an algorithm is given besides a rate, which is what `suggest` can vary.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Family {
-    /// A rate with a burst and a delay.
-    Rate,
-    /// A rate with a burst, each request waiting for its turn.
-    Queue,
-    /// A number of requests in a window, nothing else.
-    Window,
-}
-
-/// The algorithms that a limit can name.
-pub const ALGORITHMS: &[(&str, Family)] = &[
-    ("leaky", Family::Rate),
-    ("gcra", Family::Rate),
-    ("token_bucket", Family::Rate),
-    ("leaky_queue", Family::Queue),
-    ("fixed_window", Family::Window),
-    ("anchored_window", Family::Window),
-    ("sliding_window", Family::Window),
-    ("sliding_log", Family::Window),
-];
-
-/// The limiter that a limit asks for.
-///
-/// # Errors
-///
-/// An algorithm that does not exist, or a parameter that it cannot use.
-pub fn limiter_of(spec: &LimitSpec) -> Result<Box<dyn Limiter>, LabError> {
-    let usage = |why: String| LabError::Usage(format!("--limit \"{spec}\": {why}"));
-    let name = spec.algorithm.as_str();
-    let algorithm = AlgorithmName::of(name.as_bytes()).ok_or_else(|| {
-        let known = AlgorithmName::ALL.map(AlgorithmName::name).join(", ");
-        usage(format!("unknown algorithm \"{name}\", known are: {known}"))
-    })?;
-    let zone = ZoneRule::new(algorithm, spec.rate).map_err(|why| {
-        usage(format!("\"rate={}\" is none for \"{algorithm}\", which {why}", spec.rate_text))
-    })?;
-    let largest_burst = spec.burst.unwrap_or(0);
-    let rule =
-        zone.rule(spec.burst, spec.delay, largest_burst).map_err(|why| usage(why.to_string()))?;
-    Ok(match rule {
+/// The limiter that decides by a rule.
+pub fn limiter_of(rule: &Rule) -> Box<dyn Limiter> {
+    match *rule {
         Rule::Leaky(rule) => Box::new(Held::new(rule)),
         Rule::Gcra(rule) => Box::new(Held::new(rule)),
         Rule::LeakyQueue(rule) => Box::new(Held::new(rule)),
@@ -82,7 +39,7 @@ pub fn limiter_of(spec: &LimitSpec) -> Result<Box<dyn Limiter>, LabError> {
         Rule::AnchoredWindow(rule) => Box::new(Held::new(rule)),
         Rule::SlidingWindow(rule) => Box::new(Held::new(rule)),
         Rule::SlidingLog(rule) => Box::new(Held::new(rule)),
-    })
+    }
 }
 
 /// What an algorithm keeps for a key, here.
@@ -138,9 +95,11 @@ impl<A: Algorithm> Limiter for Held<A> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::config::AlgorithmName;
+    use crate::lab::setting::Setting;
 
     fn limiter(text: &str) -> Box<dyn Limiter> {
-        limiter_of(&LimitSpec::parse(text).unwrap()).unwrap()
+        limiter_of(&Setting::parse(text).unwrap().rule)
     }
 
     #[test]
@@ -157,30 +116,11 @@ mod tests {
     }
 
     #[test]
-    fn every_algorithm_is_listed_and_can_be_made() {
-        let names: Vec<_> = ALGORITHMS.iter().map(|(name, _)| *name).collect();
-        assert_eq!(names, AlgorithmName::ALL.map(AlgorithmName::name));
-        for (name, family) in ALGORITHMS {
+    fn every_algorithm_can_be_made() {
+        for name in AlgorithmName::ALL {
             let mut limit = limiter(&format!("{name} rate=2r/s"));
             assert_eq!(limit.decide(0, 1_700_000_000_000), Decision::Pass, "{name}");
             assert!(limit.recovered(0, 1_700_000_002_000), "{name}");
-            let has_quota = AlgorithmName::of(name.as_bytes()).unwrap().has_quota();
-            assert_eq!(has_quota, *family == Family::Window, "{name}");
-        }
-    }
-
-    #[test]
-    fn an_unknown_algorithm_is_named() {
-        let spec = LimitSpec::parse("leeky rate=1r/s").unwrap();
-        let error = limiter_of(&spec).err().unwrap().to_string();
-        assert!(error.contains("unknown algorithm \"leeky\", known are: leaky, gcra"), "{error}");
-        for (text, why) in [
-            ("sliding_log rate=1r/s burst=1", "\"burst=1\" means nothing to \"sliding_log\""),
-            ("leaky_queue rate=1r/s nodelay", "\"nodelay\" means nothing to \"leaky_queue\""),
-            ("leaky rate=1r/d", "\"rate=1r/d\" is none for \"leaky\""),
-        ] {
-            let error = limiter_of(&LimitSpec::parse(text).unwrap()).err().unwrap().to_string();
-            assert!(error.contains(why), "{error}");
         }
     }
 }

@@ -10,11 +10,10 @@
 //! | `trace` | a few requests through an algorithm, step by step |
 //! | `labs` | scenarios that tell the algorithms apart |
 //! | `timeline` | one key on a virtual clock, for both |
-//! | `setting` | their limit, from the words of the directives |
 //! | `estimate` | what the sliding window counter compares |
 //! | `sheet`, `decimal` | their tables and numbers |
-//! | `limits` | the text of one `--limit` |
-//! | `limiter` | from that text to something that decides: the one place that names algorithms |
+//! | `setting` | a limit, from the words of the directives |
+//! | `limiter` | from a limit to something that decides |
 //! | `log_format` | nginx's `log_format` as a splitter of lines |
 //! | `json_line` | fields of a JSON line |
 //! | `key` | the key expression |
@@ -38,13 +37,12 @@ mod key;
 pub mod keys;
 pub mod labs;
 pub mod limiter;
-pub mod limits;
 pub mod log_format;
 mod parser;
 mod reorder;
 pub mod replay;
 pub mod report;
-mod setting;
+pub mod setting;
 mod sheet;
 mod source;
 mod stamp;

@@ -9,11 +9,10 @@ use serde::Serialize;
 use super::error::LabError;
 use super::input::{InputSummary, Sink};
 use super::keys::Keys;
-use super::limiter::{Decision, Family, Limiter};
-use super::limits::LimitSpec;
-
-/// Makes a limiter of a limit; [`super::limiter::limiter_of`] but for tests.
-type Maker<'a> = &'a dyn Fn(&LimitSpec) -> Result<Box<dyn Limiter>, LabError>;
+use super::limiter::{limiter_of, Decision};
+use super::setting::Setting;
+use crate::config::{AlgorithmName, Rate};
+use crate::limit::Rule;
 
 /// Parts of a share: a ten thousandth of a per cent.
 const SHARE_PARTS: u64 = 1_000_000;
@@ -75,8 +74,9 @@ impl Sink for Stream {
 }
 
 impl Stream {
-    /// How many requests a limiter refuses, counted no further than just above `most`.
-    fn refused(&self, limiter: &mut dyn Limiter, most: u64) -> u64 {
+    /// How many requests a rule refuses, counted no further than just above `most`.
+    fn refused(&self, rule: &Rule, most: u64) -> u64 {
+        let mut limiter = limiter_of(rule);
         let mut refused = 0;
         for (time_ms, key) in self.times_ms.iter().zip(&self.numbers) {
             if limiter.decide(*key as usize, *time_ms) == Decision::Refuse {
@@ -97,8 +97,8 @@ impl Stream {
 /// What is asked.
 #[derive(Clone, Debug)]
 pub struct Question {
-    /// The rate as it is written, without `rate=`.
-    pub rate: String,
+    /// The rate. For the window algorithms its period alone counts: their quota is looked for.
+    pub rate: Rate,
     /// The share of requests that may be refused.
     pub at_most: Share,
     /// The key expression of the log.
@@ -141,19 +141,13 @@ pub struct Suggestion {
     pub directives: Vec<String>,
 }
 
-/// Answers for the given algorithms. Not all need be able to have the rate: `leaky`'s arithmetic,
-/// for one, has a lowest.
-pub fn suggest(
-    stream: &Stream,
-    input: InputSummary,
-    question: &Question,
-    algorithms: &[(&str, Family)],
-    make: Maker,
-) -> Suggestions {
+/// Answers for all algorithms. Not all need be able to have the rate: `leaky`'s arithmetic, for
+/// one, has a lowest.
+pub fn suggest(stream: &Stream, input: InputSummary, question: &Question) -> Suggestions {
     let refused_at_most = question.at_most.of(stream.requests());
     let (mut suggestions, mut impossible) = (Vec::new(), Vec::new());
-    for (algorithm, family) in algorithms {
-        let search = Search { stream, question, algorithm, family: *family, refused_at_most, make };
+    for algorithm in AlgorithmName::ALL {
+        let search = Search { stream, question, algorithm, refused_at_most };
         match search.run() {
             Ok(suggestion) => suggestions.push(suggestion),
             Err(why) => impossible.push(why.to_string()),
@@ -172,15 +166,13 @@ pub fn suggest(
 struct Search<'a> {
     stream: &'a Stream,
     question: &'a Question,
-    algorithm: &'a str,
-    family: Family,
+    algorithm: AlgorithmName,
     refused_at_most: u64,
-    make: Maker<'a>,
 }
 
 impl Search<'_> {
     fn run(&self) -> Result<Suggestion, LabError> {
-        let first = if self.family == Family::Window { 1 } else { 0 };
+        let first = if self.algorithm.has_quota() { 1 } else { 0 };
         // As many as all requests is always enough.
         let most = self.stream.requests().max(1);
         let (mut too_few, mut enough) = (None, first);
@@ -200,67 +192,56 @@ impl Search<'_> {
     }
 
     fn suffices(&self, candidate: u64) -> Result<bool, LabError> {
-        let mut limiter = (self.make)(&self.spec(candidate)?)?;
-        let refused = self.stream.refused(limiter.as_mut(), self.refused_at_most);
+        let refused = self.stream.refused(&self.setting(candidate)?.rule, self.refused_at_most);
         Ok(refused <= self.refused_at_most)
     }
 
-    fn spec(&self, candidate: u64) -> Result<LimitSpec, LabError> {
-        let (algorithm, rate) = (self.algorithm, &self.question.rate);
-        LimitSpec::parse(&match (self.family, candidate) {
-            (Family::Window, quota) => {
-                format!("{algorithm} rate={quota}{}", period_of(rate))
-            }
-            (_, 0) => format!("{algorithm} rate={rate}"),
-            (Family::Queue, burst) => format!("{algorithm} rate={rate} burst={burst}"),
-            (Family::Rate, burst) => format!("{algorithm} rate={rate} burst={burst} nodelay"),
-        })
+    /// The limit with a candidate as its quota or its burst.
+    fn setting(&self, candidate: u64) -> Result<Setting, LabError> {
+        let rate = self.question.rate.to_string();
+        if self.algorithm.has_quota() {
+            let period = rate.trim_start_matches(|c: char| c.is_ascii_digit());
+            return Setting::of(self.algorithm, [format!("rate={candidate}{period}").as_str()]);
+        }
+        let mut words = vec![format!("rate={rate}")];
+        if candidate > 0 {
+            words.push(format!("burst={candidate}"));
+            words.extend(self.algorithm.has_delay().then(|| "nodelay".to_string()));
+        }
+        Setting::of(self.algorithm, words.iter().map(String::as_str))
     }
 
     fn answer(&self, smallest: u64) -> Result<Suggestion, LabError> {
-        let spec = self.spec(smallest)?;
-        let mut limiter = (self.make)(&spec)?;
-        let is_burst = self.family != Family::Window;
-        let drain_ms = u128::from(smallest) * u128::from(spec.rate.period_ms())
-            / u128::from(spec.rate.requests().max(1));
+        let setting = self.setting(smallest)?;
+        let is_burst = !self.algorithm.has_quota();
+        let rate = setting.zone.rate();
+        let drain_ms = u128::from(smallest) * u128::from(rate.period_ms())
+            / u128::from(rate.requests().max(1));
         Ok(Suggestion {
             algorithm: self.algorithm.to_string(),
-            limit: spec.to_string(),
+            limit: setting.to_string(),
             smallest,
             is_burst,
-            refused: self.stream.refused(limiter.as_mut(), u64::MAX),
+            refused: self.stream.refused(&setting.rule, u64::MAX),
             drain_ms: if is_burst { u64::try_from(drain_ms).unwrap_or(u64::MAX) } else { 0 },
-            directives: self.directives(&spec),
+            directives: self.directives(&setting),
         })
     }
 
-    fn directives(&self, spec: &LimitSpec) -> Vec<String> {
-        let algorithm = self.algorithm;
-        let remembered = if algorithm == "sliding_log" { spec.rate.requests() } else { 0 };
+    fn directives(&self, setting: &Setting) -> Vec<String> {
+        let (algorithm, rate) = (self.algorithm, setting.zone.rate());
+        let remembered = if algorithm == AlgorithmName::SlidingLog { rate.requests() } else { 0 };
         let record =
             ZONE_BYTES_A_KEY.saturating_add(remembered.saturating_mul(LOG_BYTES_A_REQUEST));
         let keys = self.stream.keys.len() as u64;
         let megabytes = keys.saturating_mul(record).div_ceil(1 << 20).max(1);
         let key = nginx_key(&self.question.key);
-        // The default needs no name.
-        let chosen = match algorithm {
-            "leaky" => String::new(),
-            other => format!(" algorithm={other}"),
-        };
-        let rate = &spec.rate_text;
-        let zone = format!("rl_zone {key} zone={algorithm}:{megabytes}m rate={rate}{chosen};");
-        // What stands behind algorithm and rate is what `rl_req` takes.
-        let text = spec.to_string();
-        let parameters = text.split_once(&format!("rate={rate}")).map_or("", |(_, rest)| rest);
-        vec![zone, format!("rl_req  zone={algorithm}{parameters};")]
-    }
-}
-
-/// The period of a rate as it is written, `r/s` where nothing is.
-fn period_of(rate: &str) -> &str {
-    match rate.trim_start_matches(|c: char| c.is_ascii_digit()) {
-        "" => "r/s",
-        period => period,
+        let mut zone = format!("rl_zone {key} zone={algorithm}:{megabytes}m rate={rate}");
+        if algorithm != AlgorithmName::default() {
+            zone += &format!(" algorithm={algorithm}");
+        }
+        let words = setting.words();
+        vec![format!("{zone};"), format!("rl_req  zone={algorithm}{words};")]
     }
 }
 
@@ -279,78 +260,48 @@ fn nginx_key(key: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use std::collections::HashMap;
-
     use super::*;
-    use crate::lab::limiter::limiter_of;
 
-    /// N requests in an aligned window.
-    struct Window {
-        quota: u64,
-        period_ms: u64,
-        counts: HashMap<(usize, u64), u64>,
-    }
-
-    impl Limiter for Window {
-        fn decide(&mut self, key: usize, now_ms: u64) -> Decision {
-            let count = self.counts.entry((key, now_ms / self.period_ms)).or_default();
-            *count += 1;
-            if *count > self.quota {
-                return Decision::Refuse;
-            }
-            Decision::Pass
-        }
-
-        fn recovered(&self, _: usize, _: u64) -> bool {
-            false
-        }
-    }
-
-    fn make(spec: &LimitSpec) -> Result<Box<dyn Limiter>, LabError> {
-        if spec.algorithm == "leaky" {
-            return limiter_of(spec);
-        }
-        let (quota, period_ms) = (spec.rate.requests(), spec.rate.period_ms());
-        Ok(Box::new(Window { quota, period_ms, counts: HashMap::new() }))
-    }
-
-    fn answer(family: Family, rate: &str, at_most: &str, times_ms: &[u64]) -> Suggestion {
+    fn answer(algorithm: AlgorithmName, rate: &str, at_most: &str, times_ms: &[u64]) -> Suggestion {
         let mut stream = Stream::default();
         for time_ms in times_ms {
             let key = stream.key(b"a");
             stream.request(*time_ms, key, 0);
         }
-        let at_most = Share::parse(at_most).unwrap();
-        let question =
-            Question { rate: rate.to_string(), at_most, key: "$remote_addr".to_string() };
-        let name = if family == Family::Window { "window" } else { "leaky" };
-        let algorithms = [(name, family)];
-        let input = InputSummary::default();
-        suggest(&stream, input, &question, &algorithms, &make).suggestions.remove(0)
+        let question = Question {
+            rate: Rate::parse(rate.as_bytes()).unwrap(),
+            at_most: Share::parse(at_most).unwrap(),
+            key: "$remote_addr".to_string(),
+        };
+        let answers = suggest(&stream, InputSummary::default(), &question).suggestions;
+        answers.into_iter().find(|answer| answer.algorithm == algorithm.name()).unwrap()
     }
 
     #[test]
     fn the_smallest_burst() {
         // Eight at once need burst=7; without the one that may be refused, burst=6.
         let times = [0; 8];
-        let none = answer(Family::Rate, "10r/s", "0%", &times);
+        let none = answer(AlgorithmName::Leaky, "10r/s", "0%", &times);
         assert_eq!((none.smallest, none.refused, none.drain_ms), (7, 0, 700));
         let zone = "rl_zone $binary_remote_addr zone=leaky:1m rate=10r/s;";
         assert_eq!(none.directives, [zone, "rl_req  zone=leaky burst=7 nodelay;"]);
-        let one = answer(Family::Rate, "10r/s", "12.5%", &times);
+        let one = answer(AlgorithmName::Leaky, "10r/s", "12.5%", &times);
         assert_eq!((one.smallest, one.refused), (6, 1));
-        let even = answer(Family::Rate, "10", "0%", &[0, 100, 200, 300]);
-        assert_eq!((even.smallest, even.limit.as_str()), (0, "leaky rate=10"));
+        let even = answer(AlgorithmName::Leaky, "10", "0%", &[0, 100, 200, 300]);
+        assert_eq!((even.smallest, even.limit.as_str()), (0, "leaky rate=10r/s"));
+        let queue = answer(AlgorithmName::LeakyQueue, "10r/s", "0%", &times);
+        assert_eq!(queue.limit, "leaky_queue rate=10r/s burst=7");
     }
 
     #[test]
     fn the_smallest_quota() {
         let times = [0, 1, 2, 59_999, 60_000, 60_001];
-        let window = answer(Family::Window, "1r/m", "0%", &times);
-        assert_eq!((window.smallest, window.limit.as_str()), (4, "window rate=4r/m"));
-        assert_eq!(window.directives[1], "rl_req  zone=window;");
-        assert_eq!(answer(Family::Window, "9", "20%", &times).limit, "window rate=2r/s");
-        assert_eq!(answer(Family::Window, "9", "0%", &[]).smallest, 1);
+        let fixed = |rate, at_most, times| answer(AlgorithmName::FixedWindow, rate, at_most, times);
+        let window = fixed("1r/m", "0%", &times);
+        assert_eq!((window.smallest, window.limit.as_str()), (4, "fixed_window rate=4r/m"));
+        assert_eq!(window.directives[1], "rl_req  zone=fixed_window;");
+        assert_eq!(fixed("9", "20%", &times).limit, "fixed_window rate=2r/s");
+        assert_eq!(fixed("9", "0%", &[]).smallest, 1);
     }
 
     #[test]

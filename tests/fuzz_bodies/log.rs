@@ -7,10 +7,10 @@ use std::fs;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use ngx_http_rl::lab::input::{self, InputOptions, InputSummary, LineFormat, Sink};
-use ngx_http_rl::lab::limits::LimitSpec;
 use ngx_http_rl::lab::log_format::LogFormat;
 use ngx_http_rl::lab::replay::Replay;
 use ngx_http_rl::lab::report;
+use ngx_http_rl::lab::setting::Setting;
 
 /// How many requests were found in the log.
 pub fn run(data: &[u8]) -> usize {
@@ -52,10 +52,10 @@ fn line_format(text: &str) -> Option<LineFormat> {
 
 /// The limit, if it is one, and does not need a large ring for each key.
 fn replay(text: &str) -> Option<Replay> {
-    let spec = LimitSpec::parse(text).ok()?;
-    let again = LimitSpec::parse(&spec.to_string()).expect("written as it is read");
-    assert_eq!(again, spec);
-    (spec.rate.requests() <= 1000).then(|| Replay::new(vec![spec]).ok()).flatten()
+    let setting = Setting::parse(text).ok()?;
+    let again = Setting::parse(&setting.to_string()).expect("read as it is written");
+    assert_eq!(again, setting);
+    (setting.zone.rate().requests() <= 1000).then(|| Replay::new(vec![setting]).ok()).flatten()
 }
 
 /// What a sink has been told.

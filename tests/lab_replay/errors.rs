@@ -16,7 +16,10 @@ fn complaint(run: Run) -> String {
 fn usage_errors_name_what_is_wrong() {
     let limit = ["--limit", "leaky rate=1r/s"];
     let cases: &[(&[&str], &[&str])] = &[
-        (&["--limit", "leeky rate=1r/s"], &["unknown algorithm \"leeky\"", "leaky"]),
+        (
+            &["--limit", "leeky rate=1r/s"],
+            &["--limit \"leeky rate=1r/s\": invalid algorithm \"leeky\"", "leaky"],
+        ),
         (&["--limit", "leaky rate=1r/y"], &["invalid rate \"rate=1r/y\""]),
         (&["--limit", "leaky rate=1 brust=2"], &["invalid parameter \"brust=2\""]),
         (&["--limit", "rate=1"], &["the name of an algorithm comes first"]),

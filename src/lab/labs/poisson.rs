@@ -5,7 +5,6 @@
 
 use fastrand::Rng;
 
-use crate::config::AlgorithmName;
 use crate::lab::decimal::fraction;
 use crate::lab::error::LabError;
 use crate::lab::estimate::Estimate;
@@ -16,7 +15,7 @@ use crate::limit::{Now, Rule, SlidingWindow};
 
 const CLIENTS: usize = 300;
 const DURATION_MS: u64 = 600_000;
-const RATE: &str = "rate=100r/m";
+const LIMIT: &str = "sliding_window rate=100r/m";
 
 /// Parts of one in which deviations are added up.
 const BILLIONTHS: u128 = 1_000_000_000;
@@ -41,7 +40,7 @@ const LEVELS: [Level; 6] = [
 
 /// The table of all loads.
 pub(super) fn tell(seed: u64) -> Result<String, LabError> {
-    let setting = Setting::parse(AlgorithmName::SlidingWindow, RATE, &[])?;
+    let setting = Setting::parse(LIMIT)?;
     let mut rows = Vec::new();
     if let Rule::SlidingWindow(rule) = setting.rule {
         let mut rng = Rng::with_seed(seed);

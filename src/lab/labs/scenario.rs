@@ -1,14 +1,10 @@
 //! Labs A, B, C and E: streams of which every request is known.
 
-use crate::config::AlgorithmName;
 use crate::lab::decimal::seconds;
 use crate::lab::error::LabError;
 use crate::lab::setting::Setting;
 use crate::lab::sheet::{sheet, Column};
 use crate::lab::timeline::Timeline;
-
-/// A limit: algorithm, rate, words of the directive.
-type Limit = (AlgorithmName, &'static str, &'static [&'static str]);
 
 /// So many requests, one each so often.
 struct Segment {
@@ -32,7 +28,8 @@ pub(super) struct Scenario {
     /// What it shows, then what is sent.
     heading: &'static str,
     segments: &'static [Segment],
-    limits: &'static [Limit],
+    /// As in `rl-lab replay --limit`.
+    limits: &'static [&'static str],
     /// What is to be said of the table.
     notes: &'static [&'static str],
 }
@@ -42,8 +39,8 @@ impl Scenario {
     pub(super) fn tell(&self) -> Result<String, LabError> {
         let times: Vec<_> = self.segments.iter().flat_map(Segment::times).collect();
         let mut rows = Vec::new();
-        for (algorithm, rate, words) in self.limits {
-            let setting = Setting::parse(*algorithm, rate, words)?;
+        for limit in self.limits {
+            let setting = Setting::parse(limit)?;
             rows.push(row(&setting, &Timeline::run(&setting.rule, times.iter().copied())));
         }
         let notes: String = self.notes.iter().map(|note| format!("* {note}\n")).collect();
@@ -79,19 +76,16 @@ fn row(setting: &Setting, timeline: &Timeline) -> Vec<String> {
     ]
 }
 
-const PER_MINUTE: &str = "rate=100r/m";
-const PER_SECOND: &str = "rate=10r/s";
-
 /// 100 a minute, and for those that have a burst 100 at once.
-const HUNDRED_A_MINUTE: &[Limit] = &[
-    (AlgorithmName::FixedWindow, PER_MINUTE, &[]),
-    (AlgorithmName::AnchoredWindow, PER_MINUTE, &[]),
-    (AlgorithmName::SlidingLog, PER_MINUTE, &[]),
-    (AlgorithmName::SlidingWindow, PER_MINUTE, &[]),
-    (AlgorithmName::TokenBucket, PER_MINUTE, &["burst=99", "nodelay"]),
-    (AlgorithmName::Gcra, PER_MINUTE, &["burst=99", "nodelay"]),
-    (AlgorithmName::LeakyQueue, PER_MINUTE, &["burst=99"]),
-    (AlgorithmName::Leaky, PER_MINUTE, &["burst=99", "nodelay"]),
+const HUNDRED_A_MINUTE: &[&str] = &[
+    "fixed_window rate=100r/m",
+    "anchored_window rate=100r/m",
+    "sliding_log rate=100r/m",
+    "sliding_window rate=100r/m",
+    "token_bucket rate=100r/m burst=99 nodelay",
+    "gcra rate=100r/m burst=99 nodelay",
+    "leaky_queue rate=100r/m burst=99",
+    "leaky rate=100r/m burst=99 nodelay",
 ];
 
 const LEAKY_NOTE: &str =
@@ -131,16 +125,16 @@ pub(super) const C: Scenario = Scenario {
               10 a second; twelve requests at the same instant.",
     segments: &[Segment::new(0, 0, 12)],
     limits: &[
-        (AlgorithmName::TokenBucket, PER_SECOND, &["nodelay"]),
-        (AlgorithmName::TokenBucket, PER_SECOND, &["burst=19", "nodelay"]),
-        (AlgorithmName::Gcra, PER_SECOND, &["nodelay"]),
-        (AlgorithmName::Gcra, PER_SECOND, &["burst=19", "nodelay"]),
-        (AlgorithmName::FixedWindow, PER_SECOND, &[]),
-        (AlgorithmName::AnchoredWindow, PER_SECOND, &[]),
-        (AlgorithmName::SlidingLog, PER_SECOND, &[]),
-        (AlgorithmName::SlidingWindow, PER_SECOND, &[]),
-        (AlgorithmName::LeakyQueue, PER_SECOND, &["burst=19"]),
-        (AlgorithmName::Leaky, PER_SECOND, &[]),
+        "token_bucket rate=10r/s nodelay",
+        "token_bucket rate=10r/s burst=19 nodelay",
+        "gcra rate=10r/s nodelay",
+        "gcra rate=10r/s burst=19 nodelay",
+        "fixed_window rate=10r/s",
+        "anchored_window rate=10r/s",
+        "sliding_log rate=10r/s",
+        "sliding_window rate=10r/s",
+        "leaky_queue rate=10r/s burst=19",
+        "leaky rate=10r/s",
     ],
     notes: &[
         "The article gives: a bucket of one token refuses 11 of 12; one of 20, as a token bucket \

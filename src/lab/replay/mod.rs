@@ -33,7 +33,7 @@ use super::error::LabError;
 use super::input::{printable, InputSummary, Sink};
 use super::keys::Keys;
 use super::limiter::{limiter_of, Decision, Limiter};
-use super::limits::LimitSpec;
+use super::setting::Setting;
 
 /// A set of limits, one bit each.
 type LimitSet = u16;
@@ -52,7 +52,7 @@ fn bits(mut set: LimitSet) -> impl Iterator<Item = usize> {
 
 /// One limit and what it has said so far.
 struct Judge {
-    spec: LimitSpec,
+    setting: Setting,
     limiter: Box<dyn Limiter>,
     delayed: u64,
     refused: u64,
@@ -89,27 +89,28 @@ impl Replay {
     ///
     /// # Errors
     ///
-    /// A limit that names no algorithm or gives it what it cannot use; no limit or too many.
-    pub fn new(specs: Vec<LimitSpec>) -> Result<Self, LabError> {
-        Self::counting_exactly(specs, EXACT_KEYS)
+    /// No limit or too many.
+    pub fn new(settings: Vec<Setting>) -> Result<Self, LabError> {
+        Self::counting_exactly(settings, EXACT_KEYS)
     }
 
-    fn counting_exactly(specs: Vec<LimitSpec>, exact_keys: usize) -> Result<Self, LabError> {
-        if specs.is_empty() || specs.len() > MOST_LIMITS as usize {
+    fn counting_exactly(settings: Vec<Setting>, exact_keys: usize) -> Result<Self, LabError> {
+        if settings.is_empty() || settings.len() > MOST_LIMITS as usize {
             return Err(LabError::Usage(format!(
                 "{} limits: from 1 to {MOST_LIMITS} are replayed at once",
-                specs.len()
+                settings.len()
             )));
         }
-        let periods_ms: Vec<u64> = specs.iter().map(|spec| spec.rate.period_ms()).collect();
+        let periods_ms: Vec<u64> =
+            settings.iter().map(|setting| setting.zone.rate().period_ms()).collect();
         // No window is idle before its period is over.
         let longest_ms = periods_ms.iter().max().copied().unwrap_or(0);
         let windows = Windows::new(&periods_ms);
-        let period_of = (0..specs.len()).map(|limit| windows.period_of(limit)).collect();
+        let period_of = (0..settings.len()).map(|limit| windows.period_of(limit)).collect();
         let mut judges = Vec::new();
-        for spec in specs {
-            let (limiter, waits) = (limiter_of(&spec)?, Waits::default());
-            judges.push(Judge { spec, limiter, delayed: 0, refused: 0, waits });
+        for setting in settings {
+            let (limiter, waits) = (limiter_of(&setting.rule), Waits::default());
+            judges.push(Judge { setting, limiter, delayed: 0, refused: 0, waits });
         }
         Ok(Self {
             keys: Keys::default(),
@@ -134,7 +135,7 @@ impl Replay {
         let mut notes = input.notes();
         notes.extend(summary::sketch_note(keys_error_percent, EXACT_KEYS));
         let name = |limit: usize| {
-            self.judges.get(limit).map_or_else(String::new, |judge| judge.spec.to_string())
+            self.judges.get(limit).map_or_else(String::new, |judge| judge.setting.to_string())
         };
         let mut disagreements: Vec<Disagreement> = self
             .disagreements
@@ -174,9 +175,9 @@ impl Replay {
             peak_admitted: ranked.totals.peak_admitted,
         });
         LimitSummary {
-            limit: judge.spec.to_string(),
-            quota: judge.spec.rate.requests(),
-            period_ms: judge.spec.rate.period_ms(),
+            limit: judge.setting.to_string(),
+            quota: judge.setting.zone.rate().requests(),
+            period_ms: judge.setting.zone.rate().period_ms(),
             passed: requests - judge.delayed - judge.refused,
             delayed: judge.delayed,
             refused: judge.refused,
@@ -294,8 +295,8 @@ mod tests {
     use super::*;
 
     fn replay(limits: &[&str], exact_keys: usize) -> Replay {
-        let specs = limits.iter().map(|text| LimitSpec::parse(text).unwrap()).collect();
-        Replay::counting_exactly(specs, exact_keys).unwrap()
+        let settings = limits.iter().map(|text| Setting::parse(text).unwrap()).collect();
+        Replay::counting_exactly(settings, exact_keys).unwrap()
     }
 
     fn request(replay: &mut Replay, at_ms: u64, key: &str) {

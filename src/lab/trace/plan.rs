@@ -1,9 +1,9 @@
 //! What is to be traced: times and limits, from the command line.
 
 use super::Args;
-use crate::config::{AlgorithmName, ConfigError, LimitArgs, Rate};
+use crate::config::{AlgorithmName, ConfigError, Rate};
 use crate::lab::error::LabError;
-use crate::lab::setting::Setting;
+use crate::lab::setting::{parse_words, Setting};
 
 /// The common stream: a cluster before the edge of a window of 10 s and one behind it.
 const COMMON_MS: [u64; 12] =
@@ -49,9 +49,7 @@ impl Plan {
             return Ok(plan);
         }
         // What is no burst or delay at all is not a matter of the algorithm.
-        let words =
-            std::iter::once(&b"zone="[..]).chain(written.words.iter().map(|w| w.as_bytes()));
-        LimitArgs::parse(b"rl_req", words).map_err(usage)?;
+        parse_words(&written.words())?;
         for algorithm in AlgorithmName::ALL {
             match written.setting(algorithm, |word| can_use(algorithm, word)) {
                 Ok(setting) => plan.settings.push(setting),
@@ -99,23 +97,29 @@ impl Written {
             return common(algorithm);
         }
         let rate = self.rate.as_deref().unwrap_or(COMMON_RATE);
-        let words: Vec<_> =
-            self.words.iter().map(String::as_str).filter(|word| is_given(word)).collect();
-        Setting::parse(algorithm, rate, &words)
+        let words = self.words().into_iter().filter(|word| is_given(word));
+        Setting::of(algorithm, std::iter::once(rate).chain(words))
+    }
+
+    fn words(&self) -> Vec<&str> {
+        self.words.iter().map(String::as_str).collect()
     }
 }
 
 /// The limit of an algorithm where nothing is written: five in ten seconds, five at once.
 fn common(algorithm: AlgorithmName) -> Result<Setting, LabError> {
     let rate = if algorithm == AlgorithmName::Leaky { COMMON_LEAKY_RATE } else { COMMON_RATE };
-    let words: Vec<_> = COMMON_WORDS.into_iter().filter(|word| can_use(algorithm, word)).collect();
-    Setting::parse(algorithm, rate, &words)
+    let words = COMMON_WORDS.into_iter().filter(|word| can_use(algorithm, word));
+    Setting::of(algorithm, std::iter::once(rate).chain(words))
 }
 
 /// Whether a word means anything to an algorithm, where one command line is for all of them.
 fn can_use(algorithm: AlgorithmName, word: &str) -> bool {
-    let is_burst = word.starts_with("burst=");
-    !algorithm.has_quota() && (is_burst || algorithm != AlgorithmName::LeakyQueue)
+    if word.starts_with("burst=") {
+        !algorithm.has_quota()
+    } else {
+        algorithm.has_delay()
+    }
 }
 
 /// Times in seconds with up to three decimals, separated by commas.
