@@ -14,7 +14,7 @@ use ngx_http_rl::limit::{
     Algorithm, AnchoredWindow, Full, Leaky, LeakyState, Now, Rule, SlidingLog, SlidingWindow,
 };
 use ngx_http_rl::store::{
-    Counter, KeyHash, Kind, Record, Secret, Shortage, Table, Untracked, Worth,
+    capacity, Counter, KeyHash, Kind, Record, Secret, Shortage, Table, Untracked, Worth,
 };
 use support::keys::{ahead, keys_in, keys_where, put, record, RECOVERY_MS, RULE};
 use support::memory::{Memory, BUCKET, HEADER, KEY, SLOTS};
@@ -231,7 +231,7 @@ where
     A: Algorithm<State: Record> + Copy,
 {
     let kind = Kind::of(any);
-    let slots = Table::<A::State>::capacity(Memory::zeroed(HEADER + bytes).region(), kind.words);
+    let slots = capacity(any, HEADER + bytes);
     assert!(slots >= 5);
     for earliest in 0..slots {
         let memory = Memory::zeroed(HEADER + bytes);

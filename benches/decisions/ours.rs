@@ -4,7 +4,7 @@ use std::convert::Infallible;
 
 use ngx_http_rl::engine::{self, AnyTable, Hold, Judgement, Meter, Mode, Outcome};
 use ngx_http_rl::limit::{Full, Now, Rule};
-use ngx_http_rl::store::{Counter, Counters, KeyHash, Owner, Secret};
+use ngx_http_rl::store::{capacity, Counter, Counters, KeyHash, Owner, Secret};
 
 use super::memory::Memory;
 use super::race::Side;
@@ -36,8 +36,7 @@ impl Ours {
     pub fn bytes_for(rule: &Rule, keys: u64) -> usize {
         let slots = keys as usize * 4 / 3;
         // A table of a known size tells what a record takes.
-        let known = Memory::zeroed(64 << 20);
-        let record = (64 << 20) as f64 / AnyTable::capacity(rule, known.region()) as f64;
+        let record = (64 << 20) as f64 / capacity(rule, 64 << 20) as f64;
         (slots as f64 * record) as usize + (64 << 10)
     }
 

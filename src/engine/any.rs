@@ -38,10 +38,30 @@ macro_rules! each_table {
     };
 }
 
+/// Hands a macro each rule and what its table keeps.
+macro_rules! with_pairs {
+    ($then:ident, $($arguments:tt)+) => {
+        $then!(
+            $($arguments)+;
+            Leaky Leaky | Gcra Ahead | LeakyQueue Ahead | FixedWindow Window
+                | AnchoredWindow Window | SlidingWindow Sliding | SlidingLog Log
+        )
+    };
+}
+
+/// What makes a table, with the type that a rule asks for.
+macro_rules! table_of {
+    ($rule:expr, $make:expr; $($name:ident $table:ident)|+) => {
+        match $rule {
+            $(Rule::$name(_) => AnyTable::$table($make),)+
+        }
+    };
+}
+
 /// Does something with the rule and the table of a limit, whose types go together, or something
 /// else if they do not.
 macro_rules! metered {
-    ($limit:expr, $meter:ident => $do:expr, else $otherwise:expr, $($rule:ident $table:ident)|+) => {
+    ($limit:expr, $meter:ident => $do:expr, else $otherwise:expr; $($rule:ident $table:ident)|+) => {
         match ($limit.rule, $limit.table) {
             $((Rule::$rule(rule), AnyTable::$table(table)) => {
                 let $meter = Metered { rule, table, full: $limit.full };
@@ -49,13 +69,6 @@ macro_rules! metered {
             })+
             _ => $otherwise,
         }
-    };
-    ($limit:expr, $meter:ident => $do:expr, else $otherwise:expr) => {
-        metered!(
-            $limit, $meter => $do, else $otherwise,
-            Leaky Leaky | Gcra Ahead | LeakyQueue Ahead | FixedWindow Window
-                | AnchoredWindow Window | SlidingWindow Sliding | SlidingLog Log
-        )
     };
 }
 
@@ -72,17 +85,7 @@ impl AnyTable {
         secret: Secret,
     ) -> Result<Self, AttachError> {
         let kind = Kind::of(rule);
-        Ok(match rule {
-            Rule::Leaky(_) => Self::Leaky(Table::create(region, kind, key, secret)?),
-            Rule::Gcra(_) | Rule::LeakyQueue(_) => {
-                Self::Ahead(Table::create(region, kind, key, secret)?)
-            }
-            Rule::FixedWindow(_) | Rule::AnchoredWindow(_) => {
-                Self::Window(Table::create(region, kind, key, secret)?)
-            }
-            Rule::SlidingWindow(_) => Self::Sliding(Table::create(region, kind, key, secret)?),
-            Rule::SlidingLog(_) => Self::Log(Table::create(region, kind, key, secret)?),
-        })
+        Ok(with_pairs!(table_of, rule, Table::create(region, kind, key, secret)?))
     }
 
     /// Finds the table of a rule in memory. See [`Table::attach`].
@@ -92,29 +95,7 @@ impl AnyTable {
     /// The memory does not do, or holds something else.
     pub fn attach(rule: &Rule, region: Region, key: &[u8]) -> Result<Self, AttachError> {
         let kind = Kind::of(rule);
-        Ok(match rule {
-            Rule::Leaky(_) => Self::Leaky(Table::attach(region, kind, key)?),
-            Rule::Gcra(_) | Rule::LeakyQueue(_) => Self::Ahead(Table::attach(region, kind, key)?),
-            Rule::FixedWindow(_) | Rule::AnchoredWindow(_) => {
-                Self::Window(Table::attach(region, kind, key)?)
-            }
-            Rule::SlidingWindow(_) => Self::Sliding(Table::attach(region, kind, key)?),
-            Rule::SlidingLog(_) => Self::Log(Table::attach(region, kind, key)?),
-        })
-    }
-
-    /// How many records of a rule fit into a region.
-    pub fn capacity(rule: &Rule, region: Region) -> usize {
-        let Kind { words, .. } = Kind::of(rule);
-        match rule {
-            Rule::Leaky(_) => Table::<LeakyState>::capacity(region, words),
-            Rule::Gcra(_) | Rule::LeakyQueue(_) => Table::<Ahead>::capacity(region, words),
-            Rule::FixedWindow(_) | Rule::AnchoredWindow(_) => {
-                Table::<WindowState>::capacity(region, words)
-            }
-            Rule::SlidingWindow(_) => Table::<SlidingState>::capacity(region, words),
-            Rule::SlidingLog(_) => Table::<Log>::capacity(region, words),
-        }
+        Ok(with_pairs!(table_of, rule, Table::attach(region, kind, key)?))
     }
 
     /// Says who takes locks and counts through this view. See [`Table::adopt`].
@@ -178,17 +159,17 @@ pub struct AnyMeter<'t> {
 impl Meter for AnyMeter<'_> {
     #[inline]
     fn judge(&self, key: KeyHash, now: Now) -> Judgement {
-        metered!(self, meter => meter.judge(key, now), else Judgement::UNTRACKED)
+        with_pairs!(metered, self, meter => meter.judge(key, now), else Judgement::UNTRACKED)
     }
 
     #[inline]
     fn take(&self, key: KeyHash, now: Now) -> Judgement {
-        metered!(self, meter => meter.take(key, now), else Judgement::UNTRACKED)
+        with_pairs!(metered, self, meter => meter.take(key, now), else Judgement::UNTRACKED)
     }
 
     #[inline]
     fn charge(&self, key: KeyHash, now: Now) -> Hold {
-        metered!(self, meter => meter.charge(key, now), else Hold::default())
+        with_pairs!(metered, self, meter => meter.charge(key, now), else Hold::default())
     }
 
     #[inline]

@@ -17,10 +17,7 @@ use crate::engine::reload::{self, Reload, ZoneShape};
 use crate::engine::AnyTable;
 use crate::limit::{Full, Rule};
 use crate::report::Line;
-use crate::store::{Kind, Owner, Region, Secret};
-
-/// A `sliding_log` zone for fewer keys is of no use.
-const LEAST_KEYS: usize = 8;
+use crate::store::{capacity, Kind, Owner, Region, Secret, LEAST_KEYS};
 
 /// What `rl_zone` declares. nginx keeps it behind `data` of the shared memory zone.
 pub struct Zone {
@@ -212,7 +209,7 @@ fn create(shm_zone: &ngx_shm_zone_t, zone: &mut Zone) -> Result<(), Box<Line>> {
         why.push(b"has no room for a table");
         return Err(why);
     };
-    let keys = AnyTable::capacity(&zone.plain, region);
+    let keys = capacity(&zone.plain, region.bytes());
     if matches!(zone.plain, Rule::SlidingLog(_)) && keys < LEAST_KEYS {
         why.put(format_args!(
             "is too small for \"{}\" at \"rate={}\": a key takes {} bytes, so {keys} keys fit, and \

@@ -40,7 +40,7 @@ mod table;
 pub use counters::{Counter, Counters};
 pub use hash::{KeyHash, Secret};
 pub use process::Owner;
-pub use record::{Kind, Record, ScalarRecord, Worth};
+pub use record::{capacity, Kind, Record, ScalarRecord, Worth, LEAST_KEYS};
 pub use region::Region;
 pub use shortage::Shortage;
 pub use table::{AttachError, Table, Untracked};

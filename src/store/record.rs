@@ -7,7 +7,7 @@ use crate::limit::{
     State, View, WindowState,
 };
 
-use super::layout::BUCKET_WORDS;
+use super::layout::{Geometry, BUCKET_WORDS};
 
 /// What the records of a table are, as its header says it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -32,6 +32,24 @@ impl Kind {
         };
         Self { algorithm, words }
     }
+}
+
+/// A `sliding_log` zone for fewer keys is of no use.
+pub const LEAST_KEYS: usize = 8;
+
+/// How many records of a rule fit into so many bytes for a table.
+pub fn capacity(rule: &Rule, bytes: usize) -> usize {
+    let Kind { words, .. } = Kind::of(rule);
+    let geometry = match rule {
+        Rule::SlidingLog(_) => Geometry::far(bytes, words),
+        Rule::Leaky(_)
+        | Rule::Gcra(_)
+        | Rule::LeakyQueue(_)
+        | Rule::FixedWindow(_)
+        | Rule::AnchoredWindow(_)
+        | Rule::SlidingWindow(_) => Geometry::near(bytes, words),
+    };
+    geometry.records()
 }
 
 /// A state that a table can hold. Every bit pattern must be a valid one.

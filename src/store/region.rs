@@ -26,7 +26,7 @@ impl Region {
     }
 
     /// Size in bytes.
-    pub(super) fn bytes(&self) -> usize {
+    pub fn bytes(&self) -> usize {
         self.bytes
     }
 }

@@ -157,11 +157,6 @@ impl<R: Record> Table<R> {
         }
     }
 
-    /// How many records of `words` words fit into a region.
-    pub fn capacity(region: Region, words: usize) -> usize {
-        Self::geometry(region.bytes(), words).records()
-    }
-
     /// Says who takes locks and counts through this view: after a fork, that is somebody else.
     pub fn adopt(&self, owner: Owner, worker: usize) {
         self.owner.set(owner);
