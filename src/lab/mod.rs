@@ -26,6 +26,7 @@
 //! | `replay` | statistics of a replay |
 //! | `report` | statistics to tables, JSON and a page |
 //! | `suggest` | the smallest burst or quota that would have refused little enough |
+//! | `zone` | how large a zone has to be |
 
 pub mod cli;
 mod decimal;
@@ -49,3 +50,4 @@ mod stamp;
 pub mod suggest;
 mod timeline;
 pub mod trace;
+pub mod zone;

@@ -11,18 +11,12 @@ use super::input::{InputSummary, Sink};
 use super::keys::Keys;
 use super::limiter::{limiter_of, Decision};
 use super::setting::Setting;
+use super::zone;
 use crate::config::{AlgorithmName, Rate};
 use crate::limit::Rule;
 
 /// Parts of a share: a ten thousandth of a per cent.
 const SHARE_PARTS: u64 = 1_000_000;
-
-/// Bytes of a zone for one key of the log: a record with its tag, and as much again so that a
-/// zone is never full.
-const ZONE_BYTES_A_KEY: u64 = 48;
-
-/// What each remembered admission of `sliding_log` adds to that.
-const LOG_BYTES_A_REQUEST: u64 = 8;
 
 /// A share of requests, in millionths.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -175,20 +169,8 @@ impl Search<'_> {
         let first = if self.algorithm.has_quota() { 1 } else { 0 };
         // As many as all requests is always enough.
         let most = self.stream.requests().max(1);
-        let (mut too_few, mut enough) = (None, first);
-        while !self.suffices(enough)? && enough < most {
-            too_few = Some(enough);
-            enough = enough.saturating_mul(2).clamp(1, most);
-        }
-        while let Some(few) = too_few.filter(|few| enough - few > 1) {
-            let middle = few + (enough - few) / 2;
-            if self.suffices(middle)? {
-                enough = middle;
-            } else {
-                too_few = Some(middle);
-            }
-        }
-        self.answer(enough)
+        let smallest = least(first, most, |candidate| self.suffices(candidate))?;
+        self.answer(smallest)
     }
 
     fn suffices(&self, candidate: u64) -> Result<bool, LabError> {
@@ -230,11 +212,7 @@ impl Search<'_> {
 
     fn directives(&self, setting: &Setting) -> Vec<String> {
         let (algorithm, rate) = (self.algorithm, setting.zone.rate());
-        let remembered = if algorithm == AlgorithmName::SlidingLog { rate.requests() } else { 0 };
-        let record =
-            ZONE_BYTES_A_KEY.saturating_add(remembered.saturating_mul(LOG_BYTES_A_REQUEST));
-        let keys = self.stream.keys.len() as u64;
-        let megabytes = keys.saturating_mul(record).div_ceil(1 << 20).max(1);
+        let megabytes = zone::megabytes(&setting.rule, self.stream.keys.len() as u64);
         let key = nginx_key(&self.question.key);
         let mut zone = format!("rl_zone {key} zone={algorithm}:{megabytes}m rate={rate}");
         if algorithm != AlgorithmName::default() {
@@ -243,6 +221,33 @@ impl Search<'_> {
         let words = setting.words();
         vec![format!("{zone};"), format!("rl_req  zone={algorithm}{words};")]
     }
+}
+
+/// The smallest number from `first` on that suffices, or `most` if none below does. All numbers
+/// above one that suffices must, too. Tries twice as many as `most` has bits, at the most.
+///
+/// # Errors
+///
+/// The first error of `suffices`.
+pub(super) fn least(
+    first: u64,
+    most: u64,
+    mut suffices: impl FnMut(u64) -> Result<bool, LabError>,
+) -> Result<u64, LabError> {
+    let (mut too_few, mut enough) = (None, first);
+    while enough < most && !suffices(enough)? {
+        too_few = Some(enough);
+        enough = enough.saturating_mul(2).clamp(1, most);
+    }
+    while let Some(few) = too_few.filter(|few| enough - few > 1) {
+        let middle = few + (enough - few) / 2;
+        if suffices(middle)? {
+            enough = middle;
+        } else {
+            too_few = Some(middle);
+        }
+    }
+    Ok(enough)
 }
 
 /// The key for a configuration: the address in its short form, in quotes where nginx needs them.
