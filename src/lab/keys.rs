@@ -76,11 +76,6 @@ impl Keys {
         self.numbers.len()
     }
 
-    /// Whether no text has a number.
-    pub fn is_empty(&self) -> bool {
-        self.numbers.is_empty()
-    }
-
     /// All numbers in use.
     pub fn iter(&self) -> impl Iterator<Item = u32> + '_ {
         self.numbers.iter().map(|slot| slot.number)

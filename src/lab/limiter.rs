@@ -1,6 +1,6 @@
 //! From a limit to something that decides, with what it holds against each key.
 
-use crate::limit::{Algorithm, Now, Rule, State, Verdict};
+use crate::limit::{Algorithm, Now, Owned, Rule, State, Verdict};
 
 /// What one limit says of one request. Times in milliseconds of the log's clock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -41,9 +41,6 @@ pub fn limiter_of(rule: &Rule) -> Box<dyn Limiter> {
         Rule::SlidingLog(rule) => Box::new(Held::new(rule)),
     }
 }
-
-/// What an algorithm keeps for a key, here.
-type Owned<A> = <<A as Algorithm>::State as State>::Owned;
 
 /// An algorithm with the states of its keys, by key number.
 struct Held<A: Algorithm> {

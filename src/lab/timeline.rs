@@ -2,10 +2,7 @@
 
 use std::collections::VecDeque;
 
-use crate::limit::{Algorithm, Now, Refusal, Rule, State, Verdict, View};
-
-/// A state as the laboratory keeps it.
-type Owned<A> = <<A as Algorithm>::State as State>::Owned;
+use crate::limit::{Algorithm, Now, Owned, Refusal, Rule, State, Verdict, View};
 
 /// A key under one limit.
 pub struct Key<'a, A: Algorithm> {

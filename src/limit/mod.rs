@@ -155,6 +155,9 @@ pub type View<'a, A> = <<A as Algorithm>::State as State>::View<'a>;
 /// What an admission under `A` stores.
 pub type Next<A> = <<A as Algorithm>::State as State>::Next;
 
+/// What is kept of a key under `A` on the heap.
+pub type Owned<A> = <<A as Algorithm>::State as State>::Owned;
+
 /// One configured limit: the rule of a zone with the burst and delay of one directive.
 ///
 /// `state` is `None` for a key that has no record, which is not the same as a zero state.

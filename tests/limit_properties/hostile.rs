@@ -5,7 +5,7 @@ use std::sync::atomic::AtomicU64;
 
 use ngx_http_rl::config::{AlgorithmName, LimitArgs, Rate};
 use ngx_http_rl::limit::{
-    Ahead, Algorithm, LeakyState, Now, Rule, SlidingState, State, WindowState,
+    Ahead, Algorithm, LeakyState, Now, Owned, Rule, SlidingState, WindowState,
 };
 use proptest::prelude::*;
 
@@ -75,7 +75,7 @@ fn survives<A: Algorithm>(
     requests: &[(Now, u32, bool)],
 ) -> Result<usize, TestCaseError>
 where
-    <A::State as State>::Owned: Bits,
+    Owned<A>: Bits,
 {
     let mut key = Key::with(rule, Bits::of(words));
     for (now, cost, is_judged) in requests.iter().copied() {

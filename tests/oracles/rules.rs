@@ -7,7 +7,7 @@
 use ngx_http_rl::config::{AlgorithmName, Delay, Rate, ZoneRule};
 use ngx_http_rl::engine::{AnyTable, Judgement, Meter};
 use ngx_http_rl::limit::{
-    Algorithm, Full, Now, Rule, Scalar, SlidingState, State, Verdict, WindowState,
+    Algorithm, Full, Now, Owned, Rule, Scalar, SlidingState, State, Verdict, WindowState,
 };
 use ngx_http_rl::store::{KeyHash, Secret};
 use serde_json::{json, Value};
@@ -289,7 +289,7 @@ where
 fn check_common<A: Algorithm>(
     row: &Row<'_>,
     rule: &A,
-    state: &mut Option<<A::State as State>::Owned>,
+    state: &mut Option<Owned<A>>,
     engine: &Engine,
     now: Now,
 ) -> bool {

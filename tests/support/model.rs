@@ -19,13 +19,13 @@ macro_rules! each_rule {
 pub(crate) use each_rule;
 
 use ngx_http_rl::limit::{
-    Algorithm, Next, Now, Rule, Standing, State, Thousandths, Verdict, View, REQUEST,
+    Algorithm, Next, Now, Owned, Rule, Standing, State, Thousandths, Verdict, View, REQUEST,
 };
 
 /// A rule and what it keeps for one key.
 pub struct Key<A: Algorithm> {
     pub rule: A,
-    state: Option<<A::State as State>::Owned>,
+    state: Option<Owned<A>>,
 }
 
 /// A verdict without what is stored.
@@ -42,7 +42,7 @@ impl<A: Algorithm> Key<A> {
     }
 
     /// A key whose record is there already.
-    pub fn with(rule: A, state: <A::State as State>::Owned) -> Self {
+    pub fn with(rule: A, state: Owned<A>) -> Self {
         Self { rule, state: Some(state) }
     }
 
