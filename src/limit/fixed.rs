@@ -52,8 +52,13 @@ impl Windows for FixedWindow {
         let window_ms = self.window_ms.max(1);
         let aligned = |ms: u64| ms - ms % window_ms;
         let clock_start = aligned(now_ms);
-        // Of another length before a reload, the window that its start falls into.
-        let stored_start = state.map_or(0, |state| aligned(state.start_ms));
+        let stored_start = match state {
+            None => 0,
+            // As nearly always: saves a division.
+            Some(state) if state.start_ms == clock_start => clock_start,
+            // Of another length before a reload, the window that its start falls into.
+            Some(state) => aligned(state.start_ms),
+        };
         let is_moved = stored_start > now_ms.saturating_add(CLOCK_STEP_MS);
         let start_ms = if is_moved { clock_start } else { clock_start.max(stored_start) };
         let counts = is_moved || stored_start == start_ms;

@@ -201,7 +201,8 @@ impl Algorithm for SlidingLog {
     fn charge(&self, log: Option<&LogView<'_>>, now: Now, cost: u32) -> Admission<LogEntries> {
         let quota = self.quota.clamp(1, Self::MOST_QUOTA);
         let entries = cost.min(quota);
-        let first = u32::try_from(log.map_or(0, LogView::next)).unwrap_or(0) % quota;
+        let first = u32::try_from(log.map_or(0, LogView::next)).unwrap_or(0);
+        let first = if first < quota { first } else { 0 };
         let newest_ms = log.filter(|log| log.filled() > 0).map(|log| log.time_ms(0));
         // In the order of time also where this worker's clock is behind.
         let time_ms = newest_ms
@@ -214,7 +215,8 @@ impl Algorithm for SlidingLog {
             Some(log) if !writes_first => log.word(0) & TIME_MASK,
             _ => time_ms,
         };
-        let next = end % u64::from(quota);
+        // Less than twice the quota.
+        let next = end.checked_sub(u64::from(quota)).unwrap_or(end);
         let head = first_ms | if is_full { IS_FULL } else { 0 } | next << OLDEST_SHIFT;
         Admission {
             next: LogEntries { head, first, entries, time_ms, quota },

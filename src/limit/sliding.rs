@@ -6,7 +6,7 @@
 //! key waits for two windows at most.
 
 use super::window::{room_for, thousandths, Current, CLOCK_STEP_MS};
-use super::{Admission, Algorithm, Now, Refusal, Scalar, Standing, Thousandths, Verdict};
+use super::{Admission, Algorithm, Now, Refusal, Scalar, Standing, Thousandths, Verdict, REQUEST};
 
 /// The sliding window counter with the parameters of its zone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -113,8 +113,21 @@ impl SlidingWindow {
         if above == 0 {
             return 0;
         }
-        let requests = above * 1000 / u128::from(self.window_ms());
-        u64::try_from(requests).unwrap_or(u64::MAX)
+        let above = above * u128::from(REQUEST);
+        match u64::try_from(above) {
+            // Nearly always, and much faster.
+            Ok(above) => above / self.window_ms(),
+            Err(_) => u64::try_from(above / u128::from(self.window_ms())).unwrap_or(u64::MAX),
+        }
+    }
+
+    /// The window with one more request in it.
+    fn admit(&self, window: SlidingState, estimate: u128, cost: u32) -> Admission<SlidingState> {
+        Admission {
+            next: SlidingState { current: window.current.saturating_add(cost), ..window },
+            wait_ms: 0,
+            excess: self.excess(estimate, cost),
+        }
     }
 }
 
@@ -128,7 +141,7 @@ impl Algorithm for SlidingWindow {
         let estimate = self.estimate(&window.state, now_ms.saturating_sub(window.state.start_ms));
         let room = room_for(self.quota, cost);
         if room.is_some_and(|room| estimate < self.times_window(room)) {
-            return Verdict::Accept(self.charge(state, now, cost));
+            return Verdict::Accept(self.admit(window.state, estimate, cost));
         }
         Verdict::Reject(Refusal {
             excess: self.excess(estimate, cost),
@@ -140,11 +153,7 @@ impl Algorithm for SlidingWindow {
     fn charge(&self, state: Option<&SlidingState>, now: Now, cost: u32) -> Admission<SlidingState> {
         let window = self.current(state, now.wall_ms).state;
         let estimate = self.estimate(&window, now.wall_ms.saturating_sub(window.start_ms));
-        Admission {
-            next: SlidingState { current: window.current.saturating_add(cost), ..window },
-            wait_ms: 0,
-            excess: self.excess(estimate, cost),
-        }
+        self.admit(window, estimate, cost)
     }
 
     fn standing(&self, state: Option<&SlidingState>, now: Now) -> Standing {
