@@ -6,7 +6,7 @@
 use std::sync::atomic::{AtomicU64, AtomicU8, Ordering};
 
 /// Raised with every change below.
-pub(super) const LAYOUT_VERSION: u64 = 3;
+pub(super) const LAYOUT_VERSION: u64 = 4;
 
 /// "ngx_rl" and two bytes that UTF-8 does not have.
 pub(super) const MAGIC: u64 = u64::from_be_bytes(*b"ngx_rl\xff\xfe");
@@ -69,7 +69,9 @@ pub(super) struct Header {
 #[repr(C, align(128))]
 pub(super) struct Stripe(pub [AtomicU64; STRIPE_COUNTERS]);
 
-/// The first two cache lines of a bucket: lock, tags, and the states if they fit.
+/// The first two cache lines of a bucket: the lock, then the slots, each a tag and its state if
+/// that fits. A key alone in its bucket then lies in the lock's line, the only one that is written
+/// and so the only one that goes from worker to worker.
 #[repr(C, align(128))]
 pub(super) struct BucketHead {
     /// 0 if free, else its owner. See `lock`.
@@ -95,23 +97,23 @@ impl<'a> Bucket<'a> {
         self.head.words.get(index).unwrap_or(last)
     }
 
-    /// The tag of a slot; 0 if the slot is free.
+    /// The tag of a slot in a head whose states have `near` words; 0 if the slot is free.
     #[inline]
-    pub fn tag(self, slot: usize) -> u64 {
-        self.word(slot).load(Ordering::Acquire)
+    pub fn tag(self, near: usize, slot: usize) -> u64 {
+        self.word(slot * (1 + near)).load(Ordering::Acquire)
     }
 
     /// Sets the tag of a slot. What was stored into the slot before is seen with it.
     #[inline]
-    pub fn set_tag(self, slot: usize, tag: u64) {
-        self.word(slot).store(tag, Ordering::Release);
+    pub fn set_tag(self, near: usize, slot: usize, tag: u64) {
+        self.word(slot * (1 + near)).store(tag, Ordering::Release);
     }
 
-    /// The state in `slot` of a bucket with `slots` slots of `words` words each in its head.
+    /// The state in a slot of a head whose states have `near` words.
     #[inline]
-    pub fn near_state(self, slots: usize, words: usize, slot: usize) -> &'a [AtomicU64] {
-        let start = slots + slot * words;
-        self.head.words.get(start..start + words).unwrap_or_default()
+    pub fn near_state(self, near: usize, slot: usize) -> &'a [AtomicU64] {
+        let start = slot * (1 + near) + 1;
+        self.head.words.get(start..start + near).unwrap_or_default()
     }
 
     /// The state in `slot` of a bucket with states of `words` words behind its head.
@@ -169,6 +171,38 @@ fn room(bytes: usize) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn empty() -> BucketHead {
+        let words = std::array::from_fn(|_| AtomicU64::new(0));
+        BucketHead { lock: AtomicU64::new(0), words }
+    }
+
+    #[test]
+    fn a_key_alone_lies_in_the_line_of_its_lock() {
+        for near in [1, 2] {
+            let head = empty();
+            let bucket = Bucket { head: &head, behind: &[] };
+            bucket.set_tag(near, 0, 7);
+            bucket.near_state(near, 0).iter().for_each(|word| word.store(7, Ordering::Relaxed));
+            let used = |word: &AtomicU64| word.load(Ordering::Relaxed) == 7;
+            assert_eq!(head.words.iter().take(7).filter(|word| used(word)).count(), 1 + near);
+        }
+    }
+
+    #[test]
+    fn slots_share_no_word() {
+        for near in [0, 1, 2] {
+            let head = empty();
+            let bucket = Bucket { head: &head, behind: &[] };
+            for slot in 0..BUCKET_WORDS / (1 + near) {
+                assert_eq!(bucket.tag(near, slot), 0, "{near} words, slot {slot}");
+                let state = bucket.near_state(near, slot);
+                assert_eq!(state.len(), near);
+                assert!(state.iter().all(|word| word.swap(1, Ordering::Relaxed) == 0));
+                bucket.set_tag(near, slot, 1);
+            }
+        }
+    }
 
     #[test]
     fn large_states_fill_the_memory() {

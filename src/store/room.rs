@@ -102,14 +102,14 @@ impl<R: Record> Table<R> {
         if !locked.held.is_mine() {
             return false;
         }
-        locked.bucket.set_tag(slot, 0);
+        locked.bucket.set_tag(R::WORDS, slot, 0);
         // A store with `Release` lets later ones move before it. Nothing but the compiler could do
         // that here: a killed process has executed its stores in order.
         compiler_fence(Ordering::Release);
         write(self.words(locked.bucket, slot));
         let mine = locked.held.is_mine();
         if mine {
-            locked.bucket.set_tag(slot, tag);
+            locked.bucket.set_tag(R::WORDS, slot, tag);
         }
         mine
     }
@@ -195,14 +195,14 @@ impl<R: Record> Table<R> {
         self.residents(home).find_map(|(locked, slot, middle)| {
             let middle_bucket = self.space.bucket(middle)?;
             (0..self.bucket_slots()).find_map(|step| {
-                let far = self.other(middle_bucket.tag(step), middle);
+                let far = self.other(middle_bucket.tag(R::WORDS, step), middle);
                 if far == middle || home.contains(far) {
                     return None;
                 }
                 self.roomy_slot(self.space.bucket(far)?, worth)?;
                 let middle = self.try_lock(middle)?;
                 // The resident may have gone or been replaced since it was looked at.
-                let tag = middle.bucket.tag(step);
+                let tag = middle.bucket.tag(R::WORDS, step);
                 if tag == 0 || self.other(tag, middle.index) != far {
                     return None;
                 }
@@ -222,7 +222,7 @@ impl<R: Record> Table<R> {
     ) -> impl Iterator<Item = (&'a Locked<'a>, usize, usize)> + use<'a, '_, R> {
         home.buckets().flat_map(move |locked| {
             (0..self.bucket_slots()).filter_map(move |slot| {
-                let target = self.other(locked.bucket.tag(slot), locked.index);
+                let target = self.other(locked.bucket.tag(R::WORDS, slot), locked.index);
                 (!home.contains(target)).then_some((locked, slot, target))
             })
         })
@@ -231,8 +231,8 @@ impl<R: Record> Table<R> {
     /// Copies a record to a free or recovered slot, then frees its own: a kill in between leaves
     /// two copies, of which a look-up takes the first.
     fn move_record(&self, from: &Locked<'_>, slot: usize, to: &Locked<'_>, room: usize) -> bool {
-        let tag = from.bucket.tag(slot);
-        if to.bucket.tag(room) != 0 {
+        let tag = from.bucket.tag(R::WORDS, slot);
+        if to.bucket.tag(R::WORDS, room) != 0 {
             self.count(Counter::EvictedRecovered);
         }
         let source = self.words(from.bucket, slot);
@@ -240,7 +240,7 @@ impl<R: Record> Table<R> {
         if !copied || !from.held.is_mine() {
             return false;
         }
-        from.bucket.set_tag(slot, 0);
+        from.bucket.set_tag(R::WORDS, slot, 0);
         self.count(Counter::Moved);
         true
     }
@@ -254,7 +254,7 @@ impl<R: Record> Table<R> {
     }
 
     fn free_slot(&self, bucket: Bucket<'_>) -> Option<usize> {
-        (0..self.bucket_slots()).find(|slot| bucket.tag(*slot) == 0)
+        (0..self.bucket_slots()).find(|slot| bucket.tag(R::WORDS, *slot) == 0)
     }
 
     fn recovered_slot<A>(&self, bucket: Bucket<'_>, worth: &Worth<'_, A>) -> Option<usize>

@@ -394,7 +394,7 @@ impl<R: Record> Table<R> {
     #[inline]
     pub(super) fn find(&self, bucket: Bucket<'_>, tag: u64) -> Option<usize> {
         let matches = (0..self.bucket_slots())
-            .fold(0_u32, |set, slot| set | u32::from(bucket.tag(slot) == tag) << slot);
+            .fold(0_u32, |set, slot| set | u32::from(bucket.tag(R::WORDS, slot) == tag) << slot);
         (matches != 0).then(|| matches.trailing_zeros() as usize)
     }
 
@@ -404,7 +404,7 @@ impl<R: Record> Table<R> {
         if R::WORDS == 0 {
             bucket.far_state(self.words, slot)
         } else {
-            bucket.near_state(R::SLOTS, R::WORDS, slot)
+            bucket.near_state(R::WORDS, slot)
         }
     }
 

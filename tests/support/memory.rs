@@ -98,7 +98,7 @@ impl Memory {
         self.words().iter().map(|word| word.load(Ordering::SeqCst)).collect()
     }
 
-    /// Words of one bucket: the lock, the tags, the states.
+    /// Words of one bucket: the lock, then each slot's tag and state.
     pub fn bucket(&self, index: usize) -> &[AtomicU64] {
         &self.words()[(HEADER + index * BUCKET) / 8..][..BUCKET / 8]
     }
@@ -120,9 +120,15 @@ impl Memory {
 
     /// All tags that are in use, in buckets of so many slots.
     fn tags_in(&self, slots: usize) -> Vec<u64> {
-        (0..self.buckets())
-            .flat_map(|index| &self.bucket(index)[1..=slots])
-            .map(|tag| tag.load(Ordering::SeqCst))
+        (0..self.buckets()).flat_map(|index| self.bucket_tags(index, slots)).collect()
+    }
+
+    /// The tags that are in use in one bucket of so many slots.
+    pub fn bucket_tags(&self, index: usize, slots: usize) -> Vec<u64> {
+        let words = BUCKET / 8 - 1;
+        self.bucket(index)[1..]
+            .chunks_exact(words / slots)
+            .map(|slot| slot[0].load(Ordering::SeqCst))
             .filter(|tag| *tag != 0)
             .collect()
     }
