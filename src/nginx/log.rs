@@ -29,11 +29,14 @@ impl Place {
         Self { file: file.file.name, line: file.line }
     }
 
-    /// Adds the place to a line, as nginx ends its own of errors in directives.
+    /// Adds the place to a line, as nginx ends its own of errors in directives. Names of zones may be
+    /// longer than a line.
     pub fn end(&self, line: &mut Line) {
         // SAFETY: the name of a configuration file lies in the pool of the configuration.
         let file = unsafe { raw::bytes(self.file) };
-        line.push(b" in ").push(file).put(format_args!(":{}", self.line));
+        let mut place = Line::new();
+        place.push(b" in ").push(file).put(format_args!(":{}", self.line));
+        line.end(&place);
     }
 }
 
