@@ -21,7 +21,7 @@ use Time::HiRes qw/ sleep time /;
 
 our @EXPORT = qw/
 	migrate write_both write_http is_on_both
-	get ask start status statuses body at_once waits connection address
+	get ask start status statuses body at_once waits in_child connection address
 	log_of log_lines access_log_of log_is_calm
 	reload_fully worker_pids needs_hooks run_with_hooks hold_in_lock wait_until
 /;
