@@ -17,7 +17,7 @@ run: ## Build nginx and the module, and run a demo on 127.0.0.1:8080 (PORT=, CON
 test: ## Format, clippy, Rust tests, and t/ against the vendored and the system's nginx
 	@scripts/test
 
-test-all: ## test, and what takes long: long random runs, loom, AddressSanitizer, the image
+test-all: ## test, and what takes long: long random runs, loom, AddressSanitizer, valgrind, the image
 	@scripts/test --all
 
 bench: ## Measure the module beside nginx's own limit_req; writes BENCHMARKS.md (RL_BENCH_QUICK=1)
