@@ -155,8 +155,9 @@ impl Arena {
             self.memory.duplicates(),
         );
         assert!(longest < NO_HANG, "{longest:?}");
-        // Only who is kept off its processor for 50 ms inside a lock makes others do without.
-        assert!(untracked * 100 < decisions, "{untracked} untracked");
+        // Only who is kept off its processor for 50 ms inside a lock makes others do without, and they
+        // do so at full speed: on a busy machine that is a share one sees.
+        assert!(untracked * 10 < decisions, "{untracked} untracked");
         assert!(kills.all > 20);
     }
 
